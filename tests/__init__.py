@@ -1,0 +1,1 @@
+"""The tests, one folder per room; `./manage.py test` runs them all."""
