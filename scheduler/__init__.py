@@ -1,0 +1,1 @@
+"""Thinks (core) and obeys (agent): everything below knows no Django."""

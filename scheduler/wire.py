@@ -1,0 +1,298 @@
+"""The messages agents and portal exchange: their shape, their limits and their seal."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self
+
+VERSION = 1
+MAX_BEAT_BYTES = MAX_ORDERS_BYTES = 65536  # of the whole envelope, as JSON
+MAX_GPUS, MAX_RUNS, MAX_RANKS, MAX_FINDINGS = 64, 128, 1024, 256
+MAX_INT = 2**53 - 1  # what JSON numbers carry exactly everywhere
+DEFAULT_GRACE_S = 10.0  # for a run that orders no longer mention
+
+# No dot, so that no node's Redis keys (`u.<name>.*`) can match another's; no glob signs either.
+NODE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_HEX64 = re.compile(r"[0-9a-f]{64}")
+
+Code = Literal["malformed", "oversized", "unknown_node", "forged", "expired", "wrong_boot", "replayed"]
+Direction = Literal["beat", "orders"]
+Check = Callable[[object, str], Any]  # a field's value and name -> the value to keep, or Refused
+LIMITS = {"beat": MAX_BEAT_BYTES, "orders": MAX_ORDERS_BYTES}
+RUN_STATES = ("starting", "running", "stopping", "ended")
+RANK_STATES = ("starting", "running", "ended")
+
+
+class Refused(Exception):
+    """A message that must not be acted upon: a code for counting, a sentence for people."""
+
+    def __init__(self, code: Code, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code, self.sentence = code, sentence
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of a value; ASCII only, so characters are bytes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: object) -> str:
+    """What orders name a spec by, and beats an inventory."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def plain(text: str, limit: int = 500) -> str:
+    """Text from outside made fit for a message: one printable line of bounded length."""
+    return "".join(c if c.isprintable() else " " for c in text)[:limit].strip()
+
+
+def seal(direction: Direction, node: str, body: Mapping[str, Any], key: bytes) -> dict[str, Any]:
+    signed = canonical(body)
+    envelope = {"v": VERSION, "node": node, "body": signed, "mac": _mac(direction, node, signed, key)}
+    _refuse_oversized(envelope, LIMITS[direction])
+    return envelope
+
+
+def unseal(
+    direction: Direction, envelope: object, key_of: Callable[[str], bytes | None]
+) -> tuple[str, dict[str, Any]]:
+    """The node that sent it and the body it signed. Nothing inside is parsed before the seal holds."""
+    node, signed, mac = _opened(envelope, LIMITS[direction])
+    key = key_of(node)
+    if key is None:
+        raise Refused("unknown_node", f"No node is called {node}.")
+    if not hmac.compare_digest(mac, _mac(direction, node, signed, key)):
+        raise Refused("forged", f"The seal of this message is not node {node}'s.")
+    try:
+        body = json.loads(signed)
+    except (ValueError, RecursionError):
+        raise Refused("malformed", "body is not JSON.") from None
+    if not isinstance(body, dict):
+        raise Refused("malformed", "body is not an object.")
+    if body.get("node") != node:
+        raise Refused("forged", f"Node {node} sealed a message in another node's name.")
+    return node, body
+
+
+def _mac(direction: Direction, node: str, signed: str, key: bytes) -> str:
+    return hmac.new(key, f"{direction}\0{node}\0{signed}".encode(), hashlib.sha256).hexdigest()
+
+
+def _refuse_oversized(envelope: Mapping[str, Any], limit: int) -> None:
+    size = len(canonical(envelope))
+    if size > limit:
+        raise Refused("oversized", f"The message has {size} bytes; {limit} are allowed.")
+
+
+def _opened(envelope: object, limit: int) -> tuple[str, str, str]:
+    if not isinstance(envelope, Mapping) or set(envelope) != {"v", "node", "body", "mac"}:
+        raise Refused("malformed", "The envelope must have exactly v, node, body and mac.")
+    if type(envelope["v"]) is not int or envelope["v"] != VERSION:
+        raise Refused("malformed", f"v must be {VERSION}; agent and portal are of different versions.")
+    node, signed, mac = envelope["node"], envelope["body"], envelope["mac"]
+    if not isinstance(signed, str) or not signed.isascii():
+        raise Refused("malformed", "body must be a text of ASCII characters.")
+    if not isinstance(mac, str) or not _HEX64.fullmatch(mac):
+        raise Refused("malformed", "mac must be 64 hexadecimal digits.")
+    if not isinstance(node, str) or not NODE_NAME.fullmatch(node):
+        raise Refused("malformed", "node must be a node's name.")
+    _refuse_oversized(envelope, limit)
+    return node, signed, mac
+
+
+def whole(low: int = 0, high: int = MAX_INT) -> Check:
+    def check(value: object, name: str) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+            return value
+        raise Refused("malformed", f"{name} must be a whole number from {low} to {high}.")
+
+    return check
+
+
+def number(low: float = 0.0, high: float = 1e12) -> Check:
+    def check(value: object, name: str) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:
+            return float(value)  # NaN is not between any two numbers
+        raise Refused("malformed", f"{name} must be a number from {low:g} to {high:g}.")
+
+    return check
+
+
+def text(limit: int = 500, pattern: re.Pattern[str] | None = None) -> Check:
+    def check(value: object, name: str) -> str:
+        if not isinstance(value, str) or len(value) > limit or not value.isprintable():
+            raise Refused("malformed", f"{name} must be one line of at most {limit} printable characters.")
+        if pattern is not None and not pattern.fullmatch(value):
+            raise Refused("malformed", f"{name} must look like {pattern.pattern}.")
+        return value
+
+    return check
+
+
+def one_of(*words: str) -> Check:
+    def check(value: object, name: str) -> str:
+        if isinstance(value, str) and value in words:
+            return value
+        raise Refused("malformed", f"{name} must be one of {', '.join(words)}.")
+
+    return check
+
+
+def flag(value: object, name: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise Refused("malformed", f"{name} must be true or false.")
+
+
+def or_none(check: Check) -> Check:
+    return lambda value, name: None if value is None else check(value, name)
+
+
+def each(kind: type[Shape], limit: int, key: str | None = None) -> Check:
+    """A list of `kind`, no two with the same `key`."""
+
+    def check(value: object, name: str) -> tuple[Shape, ...]:
+        if not isinstance(value, list | tuple) or len(value) > limit:
+            raise Refused("malformed", f"{name} must be a list of at most {limit}.")
+        items = tuple(kind.from_body(item, f"{name}[{i}]") for i, item in enumerate(value))
+        if key is not None and len({getattr(item, key) for item in items}) < len(items):
+            raise Refused("malformed", f"{name} must name each {key} once.")
+        return items
+
+    return check
+
+
+def _is(check: Check, **default: Any) -> Any:
+    """A dataclass field that knows how to check what a message says of it."""
+    return field(metadata={"check": check}, **default)
+
+
+class Shape:
+    """What all messages and their parts share: each field checks itself."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_body(cls, value: object, path: str = "") -> Self:
+        if not isinstance(value, Mapping):
+            raise Refused("malformed", f"{path or 'body'} must be an object.")
+        dot = f"{path}." if path else ""
+        known = {f.name: f.metadata["check"] for f in fields(cls)}  # type: ignore[arg-type]  # all are dataclasses
+        return cls(**{name: check(value.get(name), dot + name) for name, check in known.items()})
+
+    def to_body(self) -> dict[str, Any]:
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # all are dataclasses
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSeen(Shape):
+    """One GPU's reading; None where the GPU does not tell."""
+
+    uuid: str = _is(text(96))
+    slot: int = _is(whole(0, MAX_GPUS - 1))
+    util: float | None = _is(or_none(number(0, 100)))  # percent
+    memory_used_mib: int | None = _is(or_none(whole(0, 2**32)))
+    temp_c: float | None = _is(or_none(number(-100, 1000)))
+    power_w: float | None = _is(or_none(number(0, 100_000)))
+
+
+@dataclass(frozen=True, slots=True)
+class Trespass(Shape):
+    """A process on a GPU that its run does not hold, or of no run at all."""
+
+    uuid: str = _is(text(96))
+    pid: int = _is(whole())
+    name: str = _is(text(200))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Shape):
+    """Something wrong with the node that a person may want to mend."""
+
+    code: str = _is(text(64))
+    uuid: str | None = _is(or_none(text(96)))
+    sentence: str = _is(text())
+
+
+@dataclass(frozen=True, slots=True)
+class RankSeen(Shape):
+    rank: int = _is(whole(0, 2**24))
+    state: str = _is(one_of(*RANK_STATES))
+    exit: int | None = _is(or_none(whole(0, 255)), default=None)  # where it ended by itself
+    signal: int | None = _is(or_none(whole(1, 128)), default=None)  # where that ended it
+    started_at: float | None = _is(or_none(number()), default=None)
+    ended_at: float | None = _is(or_none(number()), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeen(Shape):
+    run: int = _is(whole(1))
+    epoch: int = _is(whole())
+    state: str = _is(one_of(*RUN_STATES))
+    error: str | None = _is(or_none(text()), default=None)
+    ranks: tuple[RankSeen, ...] = _is(each(RankSeen, MAX_RANKS, "rank"), default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Beat(Shape):
+    """What a node sees, all of it, each time."""
+
+    node: str = _is(text(63, NODE_NAME))
+    boot: int = _is(whole(1))  # larger at every start of the agent
+    seq: int = _is(whole(1))  # from 1 in each boot
+    sent_at: float = _is(number())
+    expires_at: float = _is(number())
+    agent: str = _is(text(64))
+    orders_seq: int = _is(whole())  # the last orders it applied in this boot, or 0
+    isolated: bool = _is(flag)  # ranks run under uids of their own
+    hardware: str = _is(text(64, _HEX64))  # digest of the inventory
+    gpus: tuple[GpuSeen, ...] = _is(each(GpuSeen, MAX_GPUS, "uuid"), default=())
+    trespass: tuple[Trespass, ...] = _is(each(Trespass, MAX_FINDINGS), default=())
+    findings: tuple[Finding, ...] = _is(each(Finding, MAX_FINDINGS), default=())
+    runs: tuple[RunSeen, ...] = _is(each(RunSeen, MAX_RUNS, "run"), default=())
+
+    def refuse_stale(self, *, now: float, boot: int, seq: int) -> None:
+        """Against the newest beat heard so far; a larger boot is a restarted agent and always news."""
+        if now > self.expires_at:
+            raise Refused("expired", f"Beat {self.seq} expired {now - self.expires_at:.0f} s ago.")
+        if self.boot < boot:
+            raise Refused("wrong_boot", f"The beat is of boot {self.boot}; the node is at {boot}.")
+        if self.boot == boot and self.seq <= seq:
+            raise Refused("replayed", f"Beat {self.seq} is not newer than {seq}.")
+
+
+@dataclass(frozen=True, slots=True)
+class RunWanted(Shape):
+    run: int = _is(whole(1))
+    epoch: int = _is(whole())
+    digest: str = _is(text(64, _HEX64))  # of the spec the agent fetches
+    want: str = _is(one_of("run", "stop"), default="run")
+    grace_s: float = _is(number(0, 86_400), default=DEFAULT_GRACE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Orders(Shape):
+    """All a node should be running; what is not listed is stopped and forgotten."""
+
+    node: str = _is(text(63, NODE_NAME))
+    boot: int = _is(whole())  # of the agent it speaks to
+    seq: int = _is(whole(1))  # strictly increasing per node
+    sent_at: float = _is(number())
+    expires_at: float = _is(number())
+    ack: int = _is(whole(), default=0)  # the newest beat heard of this boot
+    beat_every_s: float = _is(number(0.1, 60), default=2.0)
+    runs: tuple[RunWanted, ...] = _is(each(RunWanted, MAX_RUNS, "run"), default=())
+
+    def refuse_stale(self, *, now: float, boot: int, seq: int) -> None:
+        """Against this agent's own boot and the newest orders it applied in it."""
+        if now > self.expires_at:
+            raise Refused("expired", f"Orders {self.seq} expired {now - self.expires_at:.0f} s ago.")
+        if self.boot != boot:
+            raise Refused("wrong_boot", f"The orders are for boot {self.boot}; this agent is at {boot}.")
+        if self.seq <= seq:
+            raise Refused("replayed", f"Orders {self.seq} are not newer than {seq}.")
