@@ -1,1 +1,1 @@
-"""Thinks (core) and obeys (agent): everything below knows no Django."""
+"""Thinks and obeys: the pure planner and the node agent; no Django below this line."""

@@ -1,0 +1,1 @@
+"""The planner: pure functions of a snapshot; no clock, no randomness, no I/O."""
