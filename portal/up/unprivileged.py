@@ -1,0 +1,98 @@
+"""How PostgreSQL, which refuses to run as root, is run by root: no account is made for it."""
+
+import functools
+import os
+import pwd
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from portal.up.trouble import Trouble
+
+_UNSHARE = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+
+
+@dataclass(frozen=True, slots=True)
+class Guise:
+    """As whom a server runs: itself, root by another name in a user namespace, or another user."""
+
+    prefix: tuple[str, ...] = ()  # words before the command
+    user: str | None = None
+
+
+def guise() -> Guise:
+    """An ordinary user runs it as itself; root in a user namespace, else as nobody."""
+    if os.geteuid() != 0:
+        return Guise()
+    # In the namespace the files stay root's: nothing has to be opened to other users.
+    return Guise(prefix=_UNSHARE) if _namespaces_allowed() else Guise(user="nobody")
+
+
+@functools.cache
+def _namespaces_allowed() -> bool:
+    command = [*_UNSHARE, "true"]
+    try:
+        return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def give(directory: Path, who: Guise) -> None:
+    """Make the guise the owner of a directory of ours, and of all in it, where it is not yet."""
+    if os.geteuid() != 0:
+        return
+    account = pwd.getpwnam(who.user) if who.user else None
+    uid, gid = (account.pw_uid, account.pw_gid) if account else (0, 0)
+    if directory.stat().st_uid == uid:
+        return
+    for folder, _, files in os.walk(directory):
+        os.chown(folder, uid, gid)
+        for name in files:
+            os.chown(Path(folder) / name, uid, gid, follow_symlinks=False)
+
+
+def reachable_bin(bin_dir: Path, who: Guise, directory: Path) -> Path:
+    """The programs where the guise can run them: a copy inside our directory if they are out of its reach."""
+    if who.user is None or _can_run(bin_dir / "initdb", who.user):
+        return bin_dir
+    package = bin_dir.parent.parent
+    copy = directory / f"programs-{(bin_dir / 'postgres').stat().st_mtime_ns}"
+    if not copy.exists():
+        _copy_programs(package, copy)
+    copied = copy / package.name / bin_dir.parent.name / bin_dir.name
+    if not _can_run(copied / "initdb", who.user):
+        raise Trouble(
+            f"PostgreSQL does not run as root, and the user {who.user} cannot enter {directory}; "
+            "give a state directory that others may enter, for example --state /var/lib/berth."
+        )
+    return copied
+
+
+def _copy_programs(package: Path, copy: Path) -> None:
+    """The wheel's programs look for their libraries in a directory beside the package."""
+    draft = copy.with_name(f"{copy.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o755)
+    shutil.copytree(package, draft / package.name, symlinks=True)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, draft / libraries.name)
+    draft.rename(copy)
+
+
+def _can_run(program: Path, user: str) -> bool:
+    account = pwd.getpwnam(user)
+    try:
+        tried = subprocess.run(
+            [program, "--version"],
+            user=account.pw_uid,
+            group=account.pw_gid,
+            extra_groups=[],
+            capture_output=True,
+            timeout=10,
+            check=False,
+        )
+    except PermissionError:
+        return False
+    return tried.returncode == 0
