@@ -64,6 +64,11 @@ class Job:
         """How many GPUs the whole gang takes."""
         return self.nodes * self.gpus_per_node
 
+    @property
+    def shape(self) -> tuple[int, int, str]:
+        """What decides where it fits: thousands of jobs share a few dozen shapes."""
+        return self.nodes, self.gpus_per_node, self.gpu_type
+
 
 @dataclass(frozen=True, slots=True)
 class Running:
@@ -93,7 +98,8 @@ class Snapshot:
 
     taken_at: datetime  # the only "now" in the core
     nodes: tuple[Node, ...]
-    # [node row, slot]: the GPU exists and no hold is on it, whatever the node's state; short nodes padded with False
+    # [node row, slot]: the GPU exists and no hold is on it, whatever the node's state.
+    # Short nodes are padded with False.
     free: NDArray[np.bool_]
     waiting: tuple[Job, ...] = ()
     running: tuple[Running, ...] = ()
