@@ -1,0 +1,1 @@
+"""Berth's portal: it remembers and shows."""

@@ -1,0 +1,1 @@
+"""People, their teams, their tokens, and the one table that says who may do what."""

@@ -1,0 +1,83 @@
+"""Two decorators that hold every door to the table of rules: one for pages, one for the API."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from portal.accounts.models import Token, User
+from portal.accounts.queries import Standing, standing
+from portal.accounts.rules import RULES, Role, Rule
+from portal.errors import Forbidden
+
+Door = TypeVar("Door", bound=Callable[..., Any])
+
+
+class PersonRequest(HttpRequest):
+    """A request that passed a door: somebody is signed in, and what they are is known."""
+
+    user: User
+    standing: Standing
+    htmx: Any
+
+
+def may(rule: str) -> Callable[[Door], Door]:
+    """For a page. What depends on the thing asked for is checked by `request.standing.require`."""
+    needs = RULES[rule]
+
+    def hold(view: Door) -> Door:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if Role.ANYONE not in needs.roles:
+                if not request.user.is_authenticated:
+                    return _to_sign_in(request)
+                _enter(request, request.user, needs, rule)
+            return cast(HttpResponseBase, view(request, *args, **kwargs))
+
+        return _marked(guarded, rule)
+
+    return hold
+
+
+def may_call(rule: str) -> Callable[[Door], Door]:
+    """For an API endpoint: the identity was found by portal/api.py, a token also needs the scope."""
+    needs = RULES[rule]
+
+    def hold(endpoint: Door) -> Door:
+        @wraps(endpoint)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            identity = getattr(request, "auth", None)
+            if isinstance(identity, Token):
+                if needs.scope not in identity.scopes:
+                    raise Forbidden(
+                        f"This token lacks the scope {needs.scope}; make one that has it.", code="scope"
+                    )
+                identity = identity.user
+            if isinstance(identity, User):
+                _enter(request, identity, needs, rule)
+            return endpoint(request, *args, **kwargs)
+
+        return _marked(guarded, rule)
+
+    return hold
+
+
+def _enter(request: HttpRequest, user: Any, needs: Rule, rule: str) -> None:
+    request.user = user
+    request.standing = standing(user)  # type: ignore[attr-defined]  # PersonRequest has it from here on
+    if not needs.about_a_team:
+        request.standing.require(rule)  # type: ignore[attr-defined]  # set above
+
+
+def _marked(door: Any, rule: str) -> Any:
+    door.berth_rule = rule  # tests/house demands one on every door
+    return door
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    if request.headers.get("HX-Request"):  # a poll of a page whose session ended: move the whole page
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+    return redirect_to_login(request.get_full_path())

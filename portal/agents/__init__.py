@@ -1,0 +1,1 @@
+"""The portal's side of the agents: joining, beats in, orders out."""

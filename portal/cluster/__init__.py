@@ -1,0 +1,1 @@
+"""The machines: clusters, pools, nodes and their GPUs."""

@@ -1,0 +1,1 @@
+"""Look, think, write: rows to a snapshot, the planner, the plan to rows."""

@@ -1,0 +1,1 @@
+"""The first page after signing in, and the frame around every page."""

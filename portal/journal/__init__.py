@@ -1,0 +1,1 @@
+"""What happened: an append-only list of sentences with their facts."""

@@ -1,0 +1,1 @@
+"""How many GPUs of a type each team may hold."""

@@ -1,0 +1,1 @@
+"""What GPU time costs."""

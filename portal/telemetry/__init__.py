@@ -1,0 +1,1 @@
+"""What the GPUs measured, over time."""

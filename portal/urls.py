@@ -1,0 +1,13 @@
+"""Every address of the portal, by room."""
+
+from django.urls import include, path
+
+from portal.api import api
+
+urlpatterns = [
+    path("api/v1/", api.urls),
+    path("", include("portal.home.urls")),
+    path("", include("portal.accounts.urls")),
+    path("", include("portal.jobs.urls")),
+    path("", include("portal.cluster.urls")),
+]
