@@ -1,0 +1,33 @@
+"""What every test may ask for; real servers start only when the first test asks for one."""
+
+import os
+from datetime import UTC, datetime
+
+import django
+import pytest
+from django.conf import settings
+
+from tests.fixtures import places
+
+if settings.configured:
+    raise pytest.UsageError(
+        "Unset DJANGO_SETTINGS_MODULE: the tests start servers of their own and set it then."
+    )
+# Whatever the caller's shell says, no test meets a real portal's servers.
+os.environ.update(places.environment())
+django.setup()
+# Otherwise pytest-django, in a worker of xdist, would load the settings before the worker has its own servers.
+del os.environ["DJANGO_SETTINGS_MODULE"]
+
+pytest_plugins = [
+    "tests.fixtures.browsers",
+    "tests.fixtures.limits",
+    "tests.fixtures.phases",
+    "tests.fixtures.servers",
+]
+
+
+@pytest.fixture
+def now() -> datetime:
+    """A fixed moment: time is an argument."""
+    return datetime(2026, 11, 18, 9, 0, tzinfo=UTC)
