@@ -105,6 +105,11 @@ class Postgres:
             return False
         return True
 
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(
+            host=str(self._socket), user="postgres", dbname="postgres", autocommit=True, connect_timeout=5
+        )
+
     def stop(self, patience_s: float = 5) -> None:
         """Fast shutdown; where that takes too long the immediate one, which the write-ahead log mends."""
         for signum, wait_s in ((signal.SIGINT, patience_s), (signal.SIGQUIT, 2), (signal.SIGKILL, 5)):

@@ -37,6 +37,7 @@ def spawn(
     *,
     log: Path,
     env: Mapping[str, str],
+    cwd: Path = Path("/"),
     as_user: str | None = None,
     death_signal: int = signal.SIGTERM,
 ) -> subprocess.Popen[bytes]:
@@ -46,7 +47,7 @@ def spawn(
         return subprocess.Popen(
             command,
             env=dict(env),
-            cwd="/",
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,

@@ -26,6 +26,7 @@ class Valkey:
         self.log = log or self.directory / "valkey.log"
         self.process: subprocess.Popen[bytes] | None = None
         self._fast = fast
+        self._settled = False
 
     @property
     def port(self) -> int:
@@ -53,7 +54,6 @@ class Valkey:
             except PortTaken:
                 if not attempts_left:
                     raise
-                self._write("port", str(free_port()))
 
     def prepare(self) -> None:
         """The directory, the portal's password and a port."""
@@ -61,11 +61,13 @@ class Valkey:
         if not (self.directory / "password").exists():
             self._write("password", secrets.token_urlsafe(32))
         self._password = (self.directory / "password").read_text()
-        if not (self.directory / "port").exists() or not is_free(self.port):
+        if not (self.directory / "port").exists():
             self._write("port", str(free_port()))
 
     def spawn(self) -> subprocess.Popen[bytes]:
-        """Start the server; the caller waits for it."""
+        """Start the server; the caller waits for it. Once it has answered, its port does not change any more."""
+        if not self._settled and not is_free(self.port):
+            self._write("port", str(free_port()))
         self._write("valkey.conf", self._settings())
         self._log_from = self.log.stat().st_size if self.log.exists() else 0
         command = [str(valkey_server()), str(self.directory / "valkey.conf")]
@@ -87,9 +89,10 @@ class Valkey:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as link:
                 link.sendall(f"AUTH {_USER} {self._password}\r\nPING\r\nQUIT\r\n".encode())
-                return b"+PONG" in link.makefile("rb").read()
+                self._settled = b"+PONG" in link.makefile("rb").read()
         except OSError:
             return False
+        return self._settled
 
     def stop(self, patience_s: float = 3) -> None:
         """SIGTERM makes it write its log of changes to disk and leave."""

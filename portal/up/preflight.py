@@ -1,0 +1,62 @@
+"""What can be known to be wrong before anything is started: each thing is one sentence."""
+
+import os
+import sys
+
+from portal.up.sockets import is_free
+from portal.up.trouble import Trouble
+
+
+def check_platform() -> None:
+    """Child subreapers and /proc are Linux's."""
+    if sys.platform != "linux":
+        raise Trouble(
+            f"`up` runs on Linux, and this is {sys.platform}; use a virtual machine or a container."
+        )
+
+
+def check_port(port: int) -> None:
+    """Somebody may listen there, or only root may."""
+    try:
+        free = is_free(port)
+    except PermissionError as error:
+        raise Trouble(f"Port {port} is only for root; give another with --port.") from error
+    if not free:
+        raise Trouble(f"Port {port} is taken by another program; end it, or give another with --port.")
+
+
+def check_servers() -> None:
+    """Servers that the person named must answer."""
+    if url := os.environ.get("DATABASE_URL"):
+        _check_database(url)
+    if url := os.environ.get("REDIS_URL"):
+        _check_redis(url)
+
+
+def _check_database(url: str) -> None:
+    import psycopg
+
+    try:
+        psycopg.connect(url, connect_timeout=5).close()
+    except psycopg.Error as error:
+        why = _first_line(error)
+        raise Trouble(
+            f"The database that DATABASE_URL names cannot be reached: {why}. Correct or unset it."
+        ) from error
+
+
+def _check_redis(url: str) -> None:
+    import redis
+
+    try:
+        with redis.Redis.from_url(url, socket_connect_timeout=5, socket_timeout=5) as link:
+            link.ping()
+    except (redis.RedisError, ValueError) as error:
+        why = _first_line(error)
+        raise Trouble(
+            f"The Redis that REDIS_URL names cannot be reached: {why}. Correct or unset it."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
