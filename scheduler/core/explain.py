@@ -5,7 +5,7 @@ from typing import assert_never
 
 from scheduler.core.model import Facts
 from scheduler.core.reasons import Reason
-from scheduler.core.spell import Told, listed, many
+from scheduler.core.spell import Told, be, listed, many
 
 STATES = ("drained", "silent", "lost", "down")  # why a node is out, in the order they are told
 
@@ -62,11 +62,12 @@ def _obstacle(n: Told) -> str:
         case "type":
             return f"it asks for {n.text('gpu_type')} and there is only {listed(n.words('types'))}"
         case "node":
-            what = n.text("gpu_type") or "GPUs"
-            return f"it needs {n.count('gpus_per_node')} {what} in one node and the largest node has {n.count('largest')}"
+            each = f"{n.count('gpus_per_node')} {n.text('gpu_type') or 'GPUs'}"
+            return f"it needs {each} in one node and the largest node has {n.count('largest')}"
         case "nodes":
             each = f"{n.count('gpus_per_node')} {n.text('gpu_type') or 'GPUs of one type'}"
-            return f"it needs {n.count('nodes')} nodes with {each} each and the cluster has {n.count('most_nodes')}"
+            most = f"no cluster has more than {n.count('most_nodes')} of them"
+            return f"it needs {n.count('nodes')} nodes with {each} each and {most}"
         case _ if n.number("nominal"):
             most = f"team {n.text('team')} may hold at most {n.count('nominal')} at once"
             return f"it needs {n.count('asked')} {n.text('gpu_type')} and {most}"
@@ -126,8 +127,9 @@ def _maintenance(n: Told) -> str:
 
 def _capacity_down(n: Told) -> str:
     down = n.number("down_nodes")
-    states = listed([f"{n.count(state)} {state}" for state in STATES if state in n])
-    out = f"{many(down, 'node')} {'is' if down == 1 else 'are'} out of service ({states})"
+    states = [state for state in STATES if state in n]
+    each = listed([f"{n.count(state)} {state}" for state in states] if down > 1 else states)
+    out = f"{many(down, 'node')} {be(down)} out of service ({each})"
     fits = f"With {'it' if down == 1 else 'them'} your job would fit"
     without = ""
     if "ends_job" in n:
@@ -137,19 +139,25 @@ def _capacity_down(n: Told) -> str:
 
 def _stopping_others(n: Told) -> str:
     victims = many(n.number("victims"), f"{n.text('tier')} job")
-    verb = "is" if n.number("victims") == 1 else "are"
-    return f"{victims} {verb} saving a checkpoint to make room; starts within {n.lasting('within_min')}."
+    saving = f"{victims} {be(n.number('victims'))} saving a checkpoint to make room"
+    return f"{saving}; starts within {n.lasting('within_min')}."
 
 
 def _full(n: Told) -> str:
-    asked, free = n.count("asked"), n.number("free")
-    are = "none is free" if not free else "1 is free" if free == 1 else f"{n.count('free')} are free"
+    asked, kind, free = n.count("asked"), n.text("gpu_type"), n.number("free")
     if len(n.words("types")) > 1:
-        return f"No GPU type has room: it needs {asked} of one type, of {n.text('gpu_type')} {are}"
+        most = f"at most {n.count('free')} ({kind})" if free else "none"
+        return f"No GPU type has room: it needs {asked} of one type, {most} {be(free)} free"
     if n.number("clusters") > 1:
-        return f"All {n.count('clusters')} clusters are full: it needs {asked} {n.text('gpu_type')} in one, {are}"
+        most = f"more than {n.count('free')}" if free else "any"
+        all_are = (
+            "Both clusters are" if n.number("clusters") == 2 else f"All {n.count('clusters')} clusters are"
+        )
+        return f"{all_are} full: it needs {asked} {kind} in one, none has {most} free"
     place = f"{n.text('pool')} pool" if n.text("pool") else f"cluster {n.text('cluster')}"
-    return f"The {place} is full: it needs {asked} {n.text('gpu_type')}, {are}"
+    return (
+        f"The {place} is full: it needs {asked} {kind}, {n.count('free') if free else 'none'} {be(free)} free"
+    )
 
 
 def _scattered(n: Told) -> str:
@@ -184,13 +192,9 @@ def _unless(n: Told) -> str:
 
 
 def _reserved(n: Told) -> str:
-    planned = f"{many(n.number('free'), 'GPU')} are free now but planned for job {n.text('for_job')}"
-    limit = (
-        f"your limit of {n.lasting('limit_min')} would delay it"
-        if "limit_min" in n
-        else "yours would delay it"
-    )
-    return f"{planned} at {n.time('at')}; {limit}. {_shorter(n)}"
+    free = f"{many(n.number('free'), 'GPU')} {be(n.number('free'))} free now"
+    delay = f"your limit of {n.lasting('limit_min')} would delay it"
+    return f"{free} but planned for job {n.text('for_job')} at {n.time('at')}; {delay}. {_shorter(n)}"
 
 
 def _shorter(n: Told) -> str:
@@ -198,10 +202,12 @@ def _shorter(n: Told) -> str:
 
 
 def _order(n: Told) -> str:
-    jobs, gpus = n.number("took_jobs"), many(n.number("took_gpus"), "GPU")
-    if jobs == 1:
-        return f"It would fit, but 1 job asking for {gpus} is ahead and takes the place: it has a higher tier or came earlier."
-    return f"It would fit, but {many(jobs, 'job')} asking for {gpus} are ahead and take the places: they have a higher tier or came earlier."
+    asking = f"{many(n.number('took_jobs'), 'job')} asking for {many(n.number('took_gpus'), 'GPU')}"
+    if n.number("took_jobs") == 1:
+        why = "is ahead and takes the place: it has a higher tier or came earlier"
+    else:
+        why = "are ahead and take the places: they have a higher tier or came earlier"
+    return f"It would fit, but {asking} {why}."
 
 
 def _not_reached(n: Told) -> str:

@@ -47,14 +47,14 @@ def _smallest_domain(tally: Tally, nodes: int, gpus: int) -> list[int]:
 
 
 def _tightest(fits: Ints, free: Ints, nodes: int) -> int | None:
-    """The domain with the fewest fitting nodes that are enough; of equals the one with the fewest free GPUs."""
+    """The domain with the fewest fitting nodes that suffice; of equals the one with the fewest free GPUs."""
     keys = np.where(fits >= nodes, fits * WEIGHT + free, FAR)
     best = int(keys.argmin())
     return best if keys[best] < FAR else None
 
 
 def _fill(tally: Tally, depth: Depth, domain: int, shape: tuple[int, int]) -> list[int]:
-    """Choose the nodes inside a domain so that the gang crosses as few racks and blocks as it can."""
+    """Choose nodes inside a domain: as few blocks as it takes, in each of them as few racks as it takes."""
     nodes, gpus = shape
     low, high = _children(tally, depth, domain)
     if depth is Depth.RACK:

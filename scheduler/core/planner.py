@@ -18,10 +18,11 @@ def plan(snap: Snapshot) -> Plan:
     """Who starts now and where, and for everybody else why not."""
     queue, layout = first_come(snap.waiting), trees(snap.nodes)
     free = snap.free & np.array([node.usable for node in snap.nodes], dtype=bool)[:, None]
-    board, books = Board(layout, free), Books(snap.teams, snap.running)
+    board, back = Board(layout, free), Board(layout, snap.free)
+    books = Books(snap.teams, snap.running)
     inquiry = Inquiry(snap, layout, Board(layout, free), books)
     if inquiry.down:  # the same round once more, as if all nodes were back
-        inquiry.helped = _starters(queue, Board(layout, snap.free), Books(snap.teams, snap.running))
+        inquiry.helped = _starters(queue, back, Books(snap.teams, snap.running))
     line, starts, verdicts = Line(), list[Start](), list[Verdict]()
     for job, kind, seats in _round(queue, board, books):
         if seats:
@@ -33,7 +34,7 @@ def plan(snap: Snapshot) -> Plan:
         verdicts.append(Verdict(job.id, job.version, reason, numbers, jobs, gpus))
         if reason is not Reason.IMPOSSIBLE:  # what never runs is in nobody's way
             line.wait(job)
-    return Plan(tuple(starts), tuple(verdicts), board.steps + inquiry.steps)
+    return Plan(tuple(starts), tuple(verdicts), board.steps + back.steps + inquiry.steps)
 
 
 def _starters(queue: Iterable[Job], board: Board, books: Books) -> frozenset[int]:

@@ -67,6 +67,11 @@ def many(number: int, noun: str) -> str:
     return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"
 
 
+def be(number: int) -> str:
+    """0 or 1 is, 2 are."""
+    return "are" if number > 1 else "is"
+
+
 def listed(words: Sequence[str]) -> str:
     """A100, B200, H100 -> "A100, B200 and H100"."""
     return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)

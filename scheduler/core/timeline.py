@@ -89,7 +89,7 @@ class Timeline:
 
 
 def about_minutes(wait: timedelta) -> int:
-    """Round up for reading, so that "at the latest" stays true and a verdict changes only when its words do."""
+    """Round up, so that "at the latest" stays true and a verdict changes only when its words do."""
     minutes = max(1, -(-wait // timedelta(minutes=1)))
     step = next((step for limit, step in GRIDS if minutes <= limit), DAY)
     return -(-minutes // step) * step

@@ -1,0 +1,1 @@
+"""The planner, held to its promises."""
