@@ -37,8 +37,7 @@ def make_token(
         created_at=now, expires_at=now + lives,
     )  # fmt: skip
     note(
-        kind=Entry.Kind.TOKEN,
-        subject=token.pk,
+        about=(Entry.Kind.TOKEN, token.pk),
         verb="made",
         actor=user,
         now=now,
@@ -52,7 +51,7 @@ def revoke_token(*, token: Token, by: User, now: datetime) -> None:
     """From now on the token opens nothing; doing it twice is fine."""
     if Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
         note(
-            kind=Entry.Kind.TOKEN, subject=token.pk, verb="revoked", actor=by, now=now,
+            about=(Entry.Kind.TOKEN, token.pk), verb="revoked", actor=by, now=now,
             sentence=f"Token {token} revoked",
         )  # fmt: skip
 
@@ -71,7 +70,7 @@ def set_active(*, user: User, active: bool, by: User, now: datetime) -> None:
     if User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active):
         word = "activated" if active else "deactivated"
         note(
-            kind=Entry.Kind.PERSON, subject=user.pk, verb=word, actor=by, now=now,
+            about=(Entry.Kind.PERSON, user.pk), verb=word, actor=by, now=now,
             sentence=f"{user.full_name} {word}",
         )  # fmt: skip
 
@@ -88,6 +87,6 @@ def change_password(*, user: User, old: str, new: str, now: datetime) -> None:
     user.set_password(new)
     user.save(update_fields=["password"])
     note(
-        kind=Entry.Kind.PERSON, subject=user.pk, verb="password", actor=user, now=now,
+        about=(Entry.Kind.PERSON, user.pk), verb="password", actor=user, now=now,
         sentence=f"{user.full_name} changed their password",
     )  # fmt: skip

@@ -37,7 +37,7 @@ def may(rule: str) -> Callable[[Door], Door]:
                 _enter(request, request.user, needs, rule)
             return cast(HttpResponseBase, view(request, *args, **kwargs))
 
-        return _marked(guarded, rule)
+        return _marked(guarded, rule, view)
 
     return hold
 
@@ -60,7 +60,7 @@ def may_call(rule: str) -> Callable[[Door], Door]:
                 _enter(request, identity, needs, rule)
             return endpoint(request, *args, **kwargs)
 
-        return _marked(guarded, rule)
+        return _marked(guarded, rule, endpoint)
 
     return hold
 
@@ -72,9 +72,9 @@ def _enter(request: HttpRequest, user: Any, needs: Rule, rule: str) -> None:
         request.standing.require(rule)  # type: ignore[attr-defined]  # set above
 
 
-def _marked(door: Any, rule: str) -> Any:
-    door.berth_rule = rule  # tests/house demands one on every door
-    return door
+def _marked(door: Callable[..., Any], rule: str, _: Door) -> Door:
+    door.berth_rule = rule  # type: ignore[attr-defined]  # tests/house demands one on every door
+    return cast(Door, door)
 
 
 def _to_sign_in(request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Join tokens that approve nodes beforehand, and a count of beats that were refused."""
+"""Join tokens that approve nodes beforehand, since when beats are heard, and which were refused."""
 
 from django.conf import settings
 from django.db import models
@@ -37,3 +37,19 @@ class Refusal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.node_name}: {self.code} x {self.count}"
+
+
+class Listening(models.Model):
+    """Since when, without a gap, the portal has been hearing beats; one row."""
+
+    ONLY = 1
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY)
+    since = models.DateTimeField()
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="listening_has_one_row")]
+
+    def __str__(self) -> str:
+        return f"listening since {self.since:%H:%M:%S}"

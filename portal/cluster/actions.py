@@ -8,20 +8,21 @@ from django.db import transaction
 from portal import bell
 from portal.accounts.models import User
 from portal.cluster.models import Gpu, Node
-from portal.errors import Refusal
+from portal.errors import Conflict, Refusal
 from portal.journal.actions import note
 from portal.journal.models import Entry
+from scheduler.wire import digest
 
 
 @transaction.atomic
 def approve(*, node: Node, by: User | None, now: datetime) -> None:
-    """Let a node in, with the hardware it reported; a second approval changes nothing."""
-    if not Node.objects.filter(pk=node.pk, approved_at=None).update(approved_at=now, approved_by=by):
-        return
-    who = by.full_name if by else "a join token"
+    """Let a node in, or accept its changed hardware: what it reported last becomes what it has."""
+    first = bool(Node.objects.filter(pk=node.pk, approved_at=None).update(approved_at=now, approved_by=by))
+    _take_inventory(node, node.hardware_reported, now)
+    who, what = (by.full_name if by else "a join token"), ("" if first else "'s changed hardware")
     note(
-        kind=Entry.Kind.NODE, subject=node.pk, verb="approved", actor=by, now=now,
-        sentence=f"{node.name} approved by {who}",
+        about=(Entry.Kind.NODE, node.pk), verb="approved", actor=by, now=now,
+        sentence=f"{node.name}{what} approved by {who}",
     )  # fmt: skip
     bell.ring()
 
@@ -37,7 +38,7 @@ def drain(*, node: Node, by: User, reason: str, now: datetime) -> None:
     )
     if changed:
         note(
-            kind=Entry.Kind.NODE, subject=node.pk, verb="drained", actor=by, now=now,
+            about=(Entry.Kind.NODE, node.pk), verb="drained", actor=by, now=now,
             sentence=f"{node.name} drained by {by.full_name}: {reason}",
         )  # fmt: skip
         bell.ring()
@@ -51,32 +52,28 @@ def resume(*, node: Node, by: User, now: datetime) -> None:
     )
     if changed:
         note(
-            kind=Entry.Kind.NODE, subject=node.pk, verb="resumed", actor=by, now=now,
+            about=(Entry.Kind.NODE, node.pk), verb="resumed", actor=by, now=now,
             sentence=f"{node.name} resumed by {by.full_name}",
         )  # fmt: skip
         bell.ring()
 
 
-@transaction.atomic
-def take_inventory(*, node: Node, hardware: dict[str, Any], digest: str, now: datetime) -> None:
-    """Make the GPU rows what the approved hardware says; a GPU that is gone is kept for its bills."""
-    present = {gpu["uuid"]: gpu for gpu in hardware["gpus"]}
-    Gpu.objects.filter(node=node, retired_at=None).exclude(uuid__in=present).update(retired_at=now)
-    for uuid, gpu in present.items():
-        Gpu.objects.update_or_create(
-            uuid=uuid,
-            defaults={
-                "node": node, "slot": gpu["slot"], "name": gpu["name"], "memory_mib": gpu["memory_mib"],
-                "nvlink_domain": gpu["nvlink_domain"], "retired_at": None,
-            },
-        )  # fmt: skip
+def _take_inventory(node: Node, hardware: dict[str, Any], now: datetime) -> None:
+    """Make the GPU rows what the hardware says; a GPU that is gone is kept for its bills."""
+    uuids = [gpu["uuid"] for gpu in hardware["gpus"]]
+    elsewhere = Gpu.objects.filter(uuid__in=uuids, retired_at=None).exclude(node=node).first()
+    if elsewhere is not None:
+        raise Conflict(
+            f"{node.name} reports {elsewhere.uuid}, which is GPU {elsewhere.slot} of {elsewhere.node}."
+        )
+    Gpu.objects.filter(node=node, retired_at=None).update(retired_at=now)
+    for gpu in hardware["gpus"]:
+        fields = {key: gpu[key] for key in ("slot", "name", "memory_mib", "nvlink_domain")}
+        Gpu.objects.update_or_create(uuid=gpu["uuid"], defaults={**fields, "node": node, "retired_at": None})
     Node.objects.filter(pk=node.pk).update(
         hardware=hardware,
-        hardware_digest=digest,
-        hardware_seen=digest,
+        hardware_digest=digest(hardware),
+        hardware_seen=digest(hardware),
         gpu_type=hardware["gpus"][0]["type"] if hardware["gpus"] else "none",
-        cpus=hardware.get("cpus", 0),
-        memory_mib=hardware.get("memory_mib", 0),
-        block=hardware.get("block", ""),
-        rack=hardware.get("rack", ""),
+        **{key: hardware[key] for key in ("cpus", "memory_mib", "block", "rack")},
     )

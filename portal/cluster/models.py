@@ -55,6 +55,7 @@ class Node(models.Model):
     key_version = models.PositiveIntegerField(default=1)  # raise it and every key of the node changes
     hardware = models.JSONField(default=dict)  # the inventory an administrator approved
     hardware_digest = models.CharField(max_length=64, blank=True)
+    hardware_reported = models.JSONField(default=dict)  # the inventory it joined with last
     hardware_seen = models.CharField(max_length=64, blank=True)  # what the newest beat says it has now
     approved_at = models.DateTimeField(null=True, blank=True)
     approved_by = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""What the cycle keeps: one row per turn that did something, and since when beats are being heard."""
+"""What the cycle keeps: one row per turn that changed something."""
 
 from django.db import models
 
@@ -17,19 +17,3 @@ class Cycle(models.Model):
 
     def __str__(self) -> str:
         return f"cycle {self.pk}"
-
-
-class Listening(models.Model):
-    """Since when, without a gap, the portal has been hearing beats; one row."""
-
-    ONLY = 1
-
-    id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY)
-    since = models.DateTimeField()
-    until = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="listening_has_one_row")]
-
-    def __str__(self) -> str:
-        return f"listening since {self.since:%H:%M:%S}"

@@ -11,8 +11,7 @@ from portal.journal.models import Entry
 
 def note(
     *,
-    kind: Entry.Kind,
-    subject: int,
+    about: tuple[Entry.Kind, int],
     verb: str,
     sentence: str,
     now: datetime,
@@ -20,6 +19,7 @@ def note(
     facts: Mapping[str, Any] | None = None,
 ) -> None:
     """Call it in the transaction that does what it tells of."""
+    kind, subject = about
     Entry.objects.create(
         at=now,
         actor_id=actor.pk if actor else None,

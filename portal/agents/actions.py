@@ -1,0 +1,102 @@
+"""Writes about agents: joining, join tokens, and mending their Redis users."""
+
+import logging
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from redis.exceptions import RedisError
+
+from portal.accounts.models import User
+from portal.accounts.queries import digest
+from portal.agents import fences
+from portal.agents.models import JoinToken
+from portal.bell import redis
+from portal.cluster import actions as cluster
+from portal.cluster.models import Cluster, Node, Pool
+from portal.errors import Forbidden, Refusal
+from scheduler.wire import NODE_NAME
+from scheduler.wire import digest as hardware_digest
+
+log = logging.getLogger(__name__)
+
+
+def make_join_token(*, pool: Pool, by: User | None, lives: timedelta, now: datetime) -> str:
+    """A secret that lets nodes join as approved; shown once."""
+    secret = f"join_{secrets.token_urlsafe(32)}"
+    JoinToken.objects.create(
+        pool=pool, digest=digest(secret), made_by=by, made_at=now, expires_at=now + lives
+    )
+    return secret
+
+
+@transaction.atomic
+def join(
+    *, name: str, claim: str, join_token: str, address: str, hardware: dict[str, Any], now: datetime
+) -> Node:
+    """The node of this name, made if new; the claim proves later that it is the same agent that asks."""
+    if not NODE_NAME.fullmatch(name):
+        raise Refusal("A node's name has 1 to 63 small letters, digits and inner hyphens.", field="name")
+    if len(claim) < 32:
+        raise Refusal("The claim must be a random secret of at least 32 characters.", field="claim")
+    token = _token(join_token, now) if join_token else None
+    pool = token.pool if token else default_pool()
+    node, _ = Node.objects.select_for_update(of=("self",)).get_or_create(
+        name=name,
+        defaults={
+            "pool": pool,
+            "claim_digest": digest(claim),
+            "gpu_type": "unknown",
+            "hardware_reported": hardware,
+        },
+    )
+    if node.claim_digest != digest(claim):
+        raise Forbidden(
+            f"Another agent has joined as {name}. Use another name, or that agent's state directory.",
+            field="claim",
+        )
+    node.address, node.hardware_reported = address, hardware
+    node.hardware_seen = hardware_digest(hardware)
+    node.save(update_fields=["address", "hardware_reported", "hardware_seen"])
+    if token and node.approved_at is None:
+        cluster.approve(node=node, by=token.made_by, now=now)
+        node.refresh_from_db()
+    return node
+
+
+def _token(secret: str, now: datetime) -> JoinToken:
+    token = JoinToken.objects.filter(digest=digest(secret), revoked_at=None, expires_at__gt=now).first()
+    if token is None:
+        raise Forbidden(
+            "This join token is unknown, expired or revoked; ask an administrator for another.",
+            field="join_token",
+        )
+    return token
+
+
+def default_pool() -> Pool:
+    """Where nodes that join without a token wait."""
+    first = Pool.objects.order_by("pk").first()
+    if first is not None:
+        return first
+    home, _ = Cluster.objects.get_or_create(name="main")
+    return Pool.objects.get_or_create(cluster=home, name="train")[0]
+
+
+def open_fence(node: Node) -> None:
+    """Give the node its Redis user now, not at the next mending."""
+    try:
+        fences.make(redis(), node)
+    except RedisError as why:
+        log.warning("Redis user of %s not made: %s", node.name, why)
+
+
+def mend_users() -> int:
+    """After a restart Redis has forgotten its users; PostgreSQL has not."""
+    nodes = list(Node.objects.filter(approved_at__isnull=False).only("name", "key_version"))
+    try:
+        return fences.mend(redis(), nodes)
+    except RedisError as why:
+        log.warning("Redis users not mended: %s", why)
+        return 0

@@ -1,0 +1,172 @@
+"""Beats in: each is opened, judged, written down in bulk, and answered with orders."""
+
+import base64
+import json
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from portal.agents import orders
+from portal.agents.keys import wire_key
+from portal.agents.models import Listening, Refusal
+from portal.agents.queries import live_seats
+from portal.cluster.models import Node
+from portal.jobs import runs
+from portal.jobs.models import Seat
+from portal.journal.actions import note
+from portal.journal.models import Entry
+from portal.telemetry.actions import keep
+from scheduler.wire import MAX_BEAT_BYTES, Beat, Refused, unseal
+
+log = logging.getLogger(__name__)
+
+ENVELOPE_BYTES = MAX_BEAT_BYTES * 3 // 2  # kombu wraps the message and encodes it in base64
+GAP = timedelta(seconds=10)  # longer without listening, and every node first gets time to beat again
+
+
+def hear(batch: Sequence[bytes], *, now: datetime) -> list[int]:
+    """One batch of raw messages; returns the nodes that were heard. Bad ones harm nobody else."""
+    opened = [_opened(raw) for raw in batch]
+    names = {str(each.get("node")) for each in opened if isinstance(each, dict)}
+    nodes = {node.name: node for node in Node.objects.filter(name__in=names, approved_at__isnull=False)}
+    newest: dict[str, Beat] = {}
+    for envelope in opened:
+        try:
+            beat = _judged(envelope, nodes, now)
+        except Refused as refused:
+            _count(envelope, refused, now)
+            continue
+        if beat.node not in newest or (beat.boot, beat.seq) > (newest[beat.node].boot, newest[beat.node].seq):
+            newest[beat.node] = beat
+    accepted = _write_down({nodes[name].pk: beat for name, beat in newest.items()}, now)
+    heard = [node for node in nodes.values() if node.pk in accepted]
+    for node in heard:
+        _take_in(node, newest[node.name], now)
+    keep([(node, newest[node.name].gpus) for node in heard], now=now)
+    orders.send(accepted, now=now)
+    return sorted(accepted)
+
+
+def _opened(raw: bytes) -> Any:
+    """The envelope inside kombu's message. Its headers, where Celery's canvas lives, are never looked at."""
+    if len(raw) > ENVELOPE_BYTES:
+        return Refused("oversized", f"The message has {len(raw)} bytes; {ENVELOPE_BYTES} are allowed.")
+    try:
+        message = json.loads(raw)
+        body = message["body"]
+        if message["properties"].get("body_encoding") == "base64":
+            body = base64.b64decode(body, validate=True)
+        return json.loads(body)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Refused("malformed", "The message is not one that an agent sends.")
+
+
+def _judged(envelope: Any, nodes: dict[str, Node], now: datetime) -> Beat:
+    if isinstance(envelope, Refused):
+        raise envelope
+    name, body = unseal("beat", envelope, lambda asked: wire_key(nodes[asked]) if asked in nodes else None)
+    beat = Beat.from_body(body)
+    beat.refuse_stale(now=now.timestamp(), boot=nodes[name].boot, seq=nodes[name].beat_seq)
+    return beat
+
+
+def _count(envelope: Any, refused: Refused, now: datetime) -> None:
+    """Count every refusal; log the first of each node and minute."""
+    claimed = envelope.get("node") if isinstance(envelope, dict) else None
+    name = claimed[:63] if isinstance(claimed, str) and claimed.isprintable() else "unknown"
+    minute = now.replace(second=0, microsecond=0)
+    _, first = Refusal.objects.get_or_create(
+        node_name=name, code=refused.code, minute=minute, defaults={"sentence": refused.sentence[:300]}
+    )
+    Refusal.objects.filter(node_name=name, code=refused.code, minute=minute).update(count=F("count") + 1)
+    if first:
+        log.warning("beat of %s refused (%s): %s", name, refused.code, refused.sentence)
+
+
+WRITE = """
+    UPDATE cluster_node AS node
+       SET boot = beat.boot, beat_seq = beat.seq, last_seen_at = %(now)s, isolated = beat.isolated,
+           hardware_seen = beat.hardware, latest = beat.latest::jsonb
+      FROM unnest(%(ids)s::bigint[], %(boots)s::bigint[], %(seqs)s::bigint[], %(isolated)s::boolean[],
+                  %(hardware)s::text[], %(latest)s::text[])
+           AS beat (id, boot, seq, isolated, hardware, latest)
+     WHERE node.id = beat.id AND (beat.boot, beat.seq) > (node.boot, node.beat_seq)
+ RETURNING node.id
+"""
+
+
+def _write_down(beats: dict[int, Beat], now: datetime) -> set[int]:
+    """One statement for the batch; the comparison in it lets no older beat overwrite a newer one."""
+    if not beats:
+        return set()
+    latest = [
+        json.dumps(
+            {key: value for key, value in beat.to_body().items() if key in ("gpus", "trespass", "findings")}
+        )
+        for beat in beats.values()
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            WRITE,
+            {
+                "now": now,
+                "ids": list(beats),
+                "boots": [beat.boot for beat in beats.values()],
+                "seqs": [beat.seq for beat in beats.values()],
+                "isolated": [beat.isolated for beat in beats.values()],
+                "hardware": [beat.hardware for beat in beats.values()],
+                "latest": latest,
+            },
+        )
+        return {row[0] for row in cursor.fetchall()}
+
+
+def _take_in(node: Node, beat: Beat, now: datetime) -> None:
+    """Compare what the node has with what it should have."""
+    seen = {run.run: run for run in beat.runs}
+    seats = list(live_seats([node.pk]).defer("spec"))
+    for seat in seats:
+        report = seen.get(seat.run_id)
+        if report is not None:
+            if _is_news(seat, report):
+                runs.observe(seat=seat, seen=report, now=now)
+        elif seat.phase == Seat.Phase.RUNNING:
+            runs.lose(seat=seat, now=now, why=f"{node.name} no longer knows this run.")
+    if node.lost_at is not None and set(seen) <= {seat.run_id for seat in seats}:
+        _welcome_back(node, now)
+    if beat.hardware != node.hardware_digest and beat.hardware != node.hardware_seen:
+        _tell_of_change(node, now)
+
+
+def _is_news(seat: Seat, report: Any) -> bool:
+    """Most beats say nothing new; a seat whose ranks all run is only written when that changes."""
+    settled = report.state == "running" and all(rank.state == "running" for rank in report.ranks)
+    return not (settled and seat.phase == Seat.Phase.RUNNING)
+
+
+@transaction.atomic
+def _welcome_back(node: Node, now: datetime) -> None:
+    """Only once nothing of its former life runs there any more."""
+    if Node.objects.filter(pk=node.pk, lost_at__isnull=False).update(lost_at=None):
+        note(about=(Entry.Kind.NODE, node.pk), verb="returned", now=now, sentence=f"{node.name} is back")
+
+
+def _tell_of_change(node: Node, now: datetime) -> None:
+    note(
+        about=(Entry.Kind.NODE, node.pk),
+        verb="hardware",
+        now=now,
+        sentence=f"{node.name} reports other hardware than was approved; an administrator should look",
+    )
+
+
+def still_listening(*, now: datetime) -> None:
+    """Keep the row that says since when, without a gap, beats are heard."""
+    gone = now - GAP
+    if Listening.objects.filter(pk=Listening.ONLY, until__gte=gone).update(until=now):
+        return
+    Listening.objects.update_or_create(pk=Listening.ONLY, defaults={"since": now, "until": now})

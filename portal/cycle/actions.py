@@ -1,0 +1,87 @@
+"""One turn of the cycle, and submitting with the planner's word on whether it can ever run."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from time import monotonic
+
+from django.db import OperationalError, connection
+
+from portal.accounts.models import User
+from portal.agents import orders
+from portal.agents.queries import to_knock_at, with_stopping_runs
+from portal.cluster.queries import gpu_types
+from portal.cycle import apply, snapshot, watch
+from portal.cycle.models import Cycle
+from portal.errors import Refusal
+from portal.jobs import actions as jobs
+from portal.jobs import ask as asks
+from portal.jobs.ask import Ask
+from portal.jobs.models import Job
+from scheduler.core.explain import sentence
+from scheduler.core.planner import plan
+from scheduler.core.possible import impossible
+
+log = logging.getLogger(__name__)
+
+THE_CYCLE = 0x62657274  # the advisory lock: one cycle at a time, whoever runs it
+WAIT_MS = 5_000
+
+
+def turn(*, now: datetime) -> Cycle | None:
+    """Look, think, write; None when another process is at it and does not finish."""
+    with _alone() as alone:
+        if not alone:
+            return None
+        began = monotonic()
+        watch.lose_the_silent(now=now)
+        watch.stop_the_overdue(now=now)
+        snap = snapshot.take(now=now)
+        decided = plan(snap)
+        nodes, skipped = apply.starts(decided, now=now)
+        changed = apply.verdicts(decided.verdicts, now=now)
+    # Commits are done: the orders that follow can only tell of them.
+    orders.send(nodes | set(with_stopping_runs()) | set(to_knock_at(now)), now=now)
+    cycle = Cycle(
+        began_at=now,
+        took_ms=round((monotonic() - began) * 1000),
+        waiting=len(snap.waiting),
+        started=len(decided.starts) - skipped,
+        skipped=skipped,
+    )
+    if decided.starts or changed:
+        cycle.save()
+    return cycle
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """Hold the advisory lock of the cycle; the database gives it back if this process dies."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, false)", [f"{WAIT_MS}ms"])
+        try:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [THE_CYCLE])
+        except OperationalError:  # beat rings again soon
+            yield False
+            return
+        finally:
+            cursor.execute("SELECT set_config('lock_timeout', '0', false)")
+    try:
+        yield True
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [THE_CYCLE])
+
+
+def submit(*, ask: Ask, by: User, now: datetime, key: str = "") -> Job:
+    """Submit, unless the planner says that it could never run here."""
+    asks.check(ask, gpu_types=gpu_types())
+    trial = Job(
+        team=ask.team, user=by, tier=ask.tier, submitted_at=now, nodes=ask.nodes,
+        gpus_per_node=ask.gpus_per_node, gpu_type=ask.gpu_type, limit_s=ask.limit_s,
+    )  # fmt: skip
+    never = impossible(snapshot.core_job(trial), snapshot.of_hardware(now=now))
+    if never is not None:
+        raise Refusal(sentence(never.reason, never.numbers), field="gpus_per_node", code="impossible")
+    return jobs.submit(ask=ask, by=by, now=now, key=key)

@@ -1,0 +1,9 @@
+"""Addresses of the home room."""
+
+from django.urls import path
+
+from portal.home import views
+
+urlpatterns = [
+    path("healthz", views.alive, name="alive"),
+]

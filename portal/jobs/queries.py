@@ -1,0 +1,89 @@
+"""Reads about jobs: what somebody may see of them, why they wait, what they cost."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from portal.accounts.queries import Standing
+from portal.errors import NotFound
+from portal.jobs.models import Hold, Job, Run
+from portal.showback.pricing import Bill, Span, bill
+from portal.showback.queries import rates
+from scheduler.core.explain import sentence
+from scheduler.core.reasons import Reason
+
+
+def seen_by(standing: Standing) -> QuerySet[Job]:
+    """The jobs a person may see in full."""
+    jobs = Job.objects.select_related("team", "user")
+    teams = standing.teams("job.see")
+    return jobs if teams is None else jobs.filter(Q(team__in=teams) | Q(user=standing.user))
+
+
+def job_for(standing: Standing, rule: str, number: int) -> Job:
+    """The job, if the person may do this to it; a job one may not see does not exist."""
+    job = Job.objects.select_related("team", "user").filter(pk=number).first() if number < 2**63 else None
+    if job is None or not standing.may("job.see", team_id=job.team_id, owner_id=job.user_id):
+        raise NotFound(f"There is no job {number}, or it is not one of your teams'.")
+    standing.require(rule, team_id=job.team_id, owner_id=job.user_id)
+    return job
+
+
+def live() -> QuerySet[Job]:
+    """Everything that waits, starts, runs or stops: the queue, of which everybody sees size, tier and team."""
+    return Job.objects.filter(ended_at=None).select_related("team", "user").defer("command", "env")
+
+
+def newest_run(job: Job) -> Run | None:
+    return Run.objects.filter(job=job).order_by("-epoch").first()
+
+
+def why(job: Job, *, now: datetime) -> dict[str, Any] | None:
+    """Why a job waits, in the shape of contracts/reasons.md; nothing when it does not wait."""
+    if job.phase != Job.Phase.WAITING:
+        return None
+    if not job.reason:
+        words = "Not yet considered: the planner looks at it within seconds."
+        return {
+            "code": None,
+            "sentence": words,
+            "since": job.submitted_at,
+            "numbers": {},
+            "ahead": _ahead(job),
+        }
+    return {
+        "code": job.reason,
+        "sentence": sentence(Reason(job.reason), job.reason_numbers, now=now),
+        "since": job.reason_since,
+        "numbers": job.reason_numbers,
+        "ahead": _ahead(job),
+    }
+
+
+def _ahead(job: Job) -> dict[str, int]:
+    return {"jobs": job.ahead_jobs, "gpus": job.ahead_gpus}
+
+
+def jobs_on(node_ids: Iterable[int]) -> dict[int, Job]:
+    """Which job holds each GPU of these nodes now, by GPU id; one query."""
+    holds = Hold.objects.filter(released_at=None, gpu__node__in=node_ids).select_related("run__job__team")
+    return {hold.gpu_id: hold.run.job for hold in holds.defer("run__job__command", "run__job__env")}
+
+
+def cost(job: Job, *, now: datetime) -> Bill:
+    """What the job has cost until now, from its holds: the rows that booked its GPUs."""
+    return costs([job.pk], now=now).get(job.pk, Bill())
+
+
+def costs(jobs: Iterable[int], *, now: datetime) -> dict[int, Bill]:
+    """The same for many jobs at once; two queries."""
+    spans: dict[int, list[Span]] = {}
+    rows = Hold.objects.filter(run__job__in=jobs).values_list(
+        "run__job_id", "gpu__node__gpu_type", "held_from", "released_at"
+    )
+    for job, gpu_type, begin, end in rows:
+        spans.setdefault(job, []).append(Span(gpu_type, begin, max(begin, end or now)))
+    prices = rates()
+    return {job: bill(mine, prices) for job, mine in spans.items()}

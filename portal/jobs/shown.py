@@ -1,0 +1,58 @@
+"""Jobs as plain values for the API, in one line or whole."""
+
+from datetime import datetime
+from typing import Any
+
+from portal.jobs import queries
+from portal.jobs.models import Job, Run
+
+
+def line(job: Job) -> dict[str, Any]:
+    """What a list shows."""
+    fields = (
+        "id",
+        "name",
+        "tier",
+        "phase",
+        "nodes",
+        "gpus_per_node",
+        "gpu_type",
+        "limit_s",
+        "submitted_at",
+        "ended_at",
+    )
+    return {field: getattr(job, field) for field in fields} | {"team": job.team.name, "user": job.user.email}
+
+
+def whole(job: Job, *, now: datetime) -> dict[str, Any]:
+    """What there is to know of one job."""
+    bill = queries.cost(job, now=now)
+    runs = Run.objects.filter(job=job).prefetch_related("ranks", "seats__node")
+    return line(job) | {
+        "command": job.command,
+        "env": job.env,
+        "runs": [_run(run) for run in runs],
+        "why": queries.why(job, now=now),
+        "cost": {
+            "gpu_ms": bill.gpu_ms,
+            "gpu_hours": round(bill.gpu_hours, 4),
+            "micros": bill.micros,
+            "unpriced_gpu_ms": bill.unpriced_ms,
+        },
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "epoch": run.epoch,
+        "phase": run.phase,
+        "cause": run.cause or None,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "nodes": [seat.node.name for seat in run.seats.all()],
+        "ranks": [
+            {"rank": rank.rank, "state": rank.state, "exit": rank.exit_code, "signal": rank.signal}
+            for rank in run.ranks.all()
+        ],
+    }
