@@ -1,0 +1,1 @@
+"""Tags and filters that every room's templates may load."""

@@ -1,0 +1,56 @@
+// Following a log: <ol class="log" data-follow="/…/stream?…" data-after="cursor"> grows by itself.
+// The server sends events: "lines" (list items as HTML, id = cursor to go on from) and "end" (a sentence).
+
+const MOST = 5000;  // lines kept in the page; the whole log is one link away
+
+export function start() {
+  for (const log of document.querySelectorAll('[data-follow]')) follow(log);
+}
+
+function follow(log) {
+  const button = document.querySelector(`[data-follows="${log.id}"]`);
+  const note = document.querySelector(`[data-follow-note="${log.id}"]`);
+  let stream = null;
+  let wanted = true;
+  let over = false;
+
+  const open = () => {
+    if (stream || !wanted || over || document.hidden) return;
+    const address = new URL(log.dataset.follow, location.href);
+    if (log.dataset.after) address.searchParams.set('after', log.dataset.after);
+    stream = new EventSource(address);
+    stream.addEventListener('lines', (event) => add(log, event));
+    stream.addEventListener('end', (event) => { over = true; close(); show(); if (note) note.textContent = event.data; });
+  };
+  // A browser keeps only six connections to one server: a page nobody sees gives its own back.
+  const close = () => { stream?.close(); stream = null; };
+  const show = () => {
+    if (!button) return;
+    button.hidden = over;
+    button.setAttribute('aria-pressed', String(wanted));
+    button.textContent = wanted ? 'Following' : 'Follow';
+  };
+
+  button?.addEventListener('click', () => {
+    wanted = !wanted;
+    if (wanted) { log.scrollTop = log.scrollHeight; open(); } else close();
+    show();
+  });
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()));
+  addEventListener('pagehide', close);
+  log.scrollTop = log.scrollHeight;
+  show();
+  open();
+}
+
+function add(log, event) {
+  const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 24;
+  const template = document.createElement('template');
+  template.innerHTML = event.data;  // rendered and escaped by the server's own templates
+  log.querySelector('[data-nothing]')?.remove();
+  log.append(template.content);
+  if (event.lastEventId) log.dataset.after = event.lastEventId;
+  if (!atEnd) return;
+  while (log.children.length > MOST) log.firstElementChild.remove();
+  log.scrollTop = log.scrollHeight;
+}
