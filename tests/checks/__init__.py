@@ -1,0 +1,1 @@
+"""The checks checked: each of them is seen to fail once."""

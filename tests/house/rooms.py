@@ -1,0 +1,105 @@
+"""Which files may stand where: the same furniture in every room, and nothing at the top that nobody asked for."""
+
+from pathlib import Path
+
+from tests.house import tree
+
+TOP = {
+    *("portal", "scheduler", "templates", "static", "tests", "docs", "manage.py", "pyproject.toml"),
+    *("README.md", "requirements.lock", ".ci", ".gitignore", "LICENSE", "CHANGELOG.md"),
+}
+ROOMS = {
+    *("home", "cycle", "agents", "jobs", "showback", "quotas", "telemetry", "cluster", "accounts", "journal"),
+}
+FURNITURE = {
+    *("__init__.py", "models.py", "queries.py", "actions.py", "forms.py", "charts.py"),
+    *("views.py", "api.py", "tasks.py", "urls.py"),
+}
+# Modules with a domain name of their own, where the furniture has no place for it, and what kind of
+# furniture each one is: it reads, it writes (as actions.py may), or it is a door (and looks at the clock).
+READS, WRITES, DOOR = "reads", "writes", "door"
+EXTRAS = {
+    "accounts": {"may.py": READS, "rules.py": READS, "models.py": WRITES},  # create_user is Django's name
+    "agents": {
+        "ears.py": DOOR,  # a bootstep of a worker: nobody above it could pass the time
+        "fences.py": READS,
+        "hearing.py": WRITES,
+        "keys.py": READS,
+        "orders.py": WRITES,
+    },
+    "cycle": {"apply.py": WRITES, "snapshot.py": READS, "watch.py": WRITES},
+    "home": {"context.py": READS, "live.py": DOOR},
+    "jobs": {
+        "ask.py": READS,
+        "logs.py": WRITES,
+        "pages.py": READS,
+        "runs.py": WRITES,
+        "shown.py": READS,
+        "spec.py": READS,
+    },
+    "showback": {"pricing.py": READS},
+}
+PORTAL = {
+    *("__init__.py", "settings.py", "urls.py", "asgi.py", "celery.py", "api.py", "errors.py", "bell.py"),
+    *("demo.py", "environment.py", "guard.py", "moments.py", "words.py"),
+}
+TOOLS = {"up", "checks", "bench"}  # words of manage.py; they are not rooms
+SCHEDULER = {"__init__.py", "wire.py", "core", "agent", "decisions"}
+CORE = {
+    *("__init__.py", "ruff.toml", "model.py", "reasons.py", "planner.py", "order.py", "quota.py", "place.py"),
+    *("board.py", "timeline.py", "explain.py", "possible.py", "spell.py", "tree.py", "why.py"),
+}
+
+
+def kind(place: Path) -> str:
+    """What kind of furniture a module of a room is."""
+    if place.name in tree.DOORS:
+        return DOOR
+    standing = WRITES if place.name == "actions.py" else READS
+    return EXTRAS.get(place.parts[1], {}).get(place.name, standing)
+
+
+def modules(root: Path) -> list[Path]:
+    """Every module of every room."""
+    return [place for place in tree.python(root, "portal") if place.parts[1] in ROOMS]
+
+
+def misplaced(root: Path) -> list[str]:
+    """Every file that stands where no file of its name belongs."""
+    return [f"{place}: {wrong}" for place in tree.files(root) if (wrong := _wrong(place.parts))]
+
+
+def _wrong(parts: tuple[str, ...]) -> str:
+    if parts[0] not in TOP:
+        return "nothing else belongs at the top"
+    if parts[1:2] == ("decisions",):
+        is_page = len(parts) == 3 and parts[2][:4].isdigit() and parts[2].endswith(".md")
+        return "" if is_page else "a decision is a page: 0001-what-was-decided.md"
+    within = {"portal": _in_portal, "scheduler": _in_scheduler, "templates": _in_templates}
+    return within[parts[0]](*parts[1:]) if parts[0] in within else ""
+
+
+def _in_portal(name: str, *inside: str) -> str:
+    if name in ROOMS:
+        return _in_room(name, *inside)
+    return "" if name in PORTAL | TOOLS else "neither a room nor one of the portal's own modules"
+
+
+def _in_room(room: str, name: str, *inside: str) -> str:
+    if inside and name == "migrations":
+        well_named = inside[0] == "__init__.py" or inside[0][:4].isdigit()
+        return "" if well_named else "not a migration"
+    known = name in FURNITURE | EXTRAS.get(room, {}).keys() and not inside
+    return "" if known or name == "templatetags" else f"not furniture of a room, and no extra of {room}"
+
+
+def _in_scheduler(name: str, *inside: str) -> str:
+    if name == "core" and inside[0] not in CORE:
+        return "the core has no such part"
+    return "" if name in SCHEDULER else "the scheduler has no such part"
+
+
+def _in_templates(folder: str, *inside: str) -> str:
+    if inside and folder not in ROOMS | {"errors"}:
+        return "templates stand in the folder of their room"
+    return ""
