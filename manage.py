@@ -44,9 +44,12 @@ def obey(argv: "list[str]") -> int:
         return 0
     if argv[0] in WORDS:
         return int(importlib.import_module(WORDS[argv[0]][0]).main(argv))
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     from django.core.management import execute_from_command_line
 
+    from portal.up import record, venv
+
+    record.speak_to_running(venv.ROOT)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
     execute_from_command_line(["manage.py", *argv])
     return 0
 

@@ -1,12 +1,13 @@
 """What a running `up` notes about itself, so that the next one can end what a killed one left behind."""
 
 import json
+import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from portal.up.descendants import Process, descendants, end, marked, process
-from portal.up.state import State, write
+from portal.up.state import State, default_path, write
 
 
 @dataclass(slots=True)
@@ -59,6 +60,15 @@ def end_leftovers(state: State) -> int:
     count = len(leftovers(state))
     end(lambda: leftovers(state), patience_s=3)
     return count
+
+
+def speak_to_running(root: Path) -> None:
+    """Let Django's own words reach the portal that runs here now, unless a database is named already."""
+    noted = default_path(root) / "run" / "environment.json"
+    if "DATABASE_URL" in os.environ or not os.access(noted, os.R_OK):
+        return
+    for name, value in json.loads(noted.read_text()).items():
+        os.environ.setdefault(name, value)
 
 
 def forget(state: State) -> None:

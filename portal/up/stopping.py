@@ -12,7 +12,7 @@ from portal.up.watched import Watched
 
 _ALL_S = 9.0
 _PATIENCE_S = {
-    Stage.AGENTS: 2.5,
+    Stage.AGENTS: 2.0,
     Stage.BEAT: 0.7,
     Stage.WORKERS: 1.5,
     Stage.WEB: 2.6,  # it gives its open streams two seconds

@@ -1,4 +1,4 @@
-"""How PostgreSQL, which refuses to run as root, is run by root: no account is made for it."""
+"""How PostgreSQL, which refuses root and users without an account, runs for them: no account is made for it."""
 
 import functools
 import os
@@ -10,32 +10,47 @@ from pathlib import Path
 
 from portal.up.trouble import Trouble
 
-_UNSHARE = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
-
 
 @dataclass(frozen=True, slots=True)
 class Guise:
-    """As whom a server runs: itself, root by another name in a user namespace, or another user."""
+    """As whom a server runs: itself, itself by another name in a user namespace, or another user."""
 
     prefix: tuple[str, ...] = ()  # words before the command
     user: str | None = None
 
 
 def guise() -> Guise:
-    """An ordinary user runs it as itself; root in a user namespace, else as nobody."""
-    if os.geteuid() != 0:
+    """An ordinary user runs it as itself; root, and a user without an account, in a namespace; root else as nobody."""
+    if os.geteuid() != 0 and _has_account(os.geteuid()):
         return Guise()
-    # In the namespace the files stay root's: nothing has to be opened to other users.
-    return Guise(prefix=_UNSHARE) if _namespaces_allowed() else Guise(user="nobody")
+    # In the namespace the files stay ours: nothing has to be opened to other users.
+    if _namespaces_allowed():
+        return Guise(prefix=_unshare())
+    if os.geteuid() == 0:
+        return Guise(user="nobody")
+    raise Trouble(
+        f"User {os.geteuid()} has no account on this machine, and PostgreSQL does not run without one; "
+        "run as another user, or name a running server in DATABASE_URL."
+    )
+
+
+def _has_account(uid: int) -> bool:
+    return any(account.pw_uid == uid for account in pwd.getpwall())
+
+
+def _unshare() -> tuple[str, ...]:
+    """By the name of some account that is not root's: initdb wants to look it up."""
+    uid = min((account.pw_uid for account in pwd.getpwall() if account.pw_uid), default=1)
+    return ("unshare", "--user", f"--map-user={uid}", f"--map-group={uid}")
 
 
 @functools.cache
 def _namespaces_allowed() -> bool:
-    command = [*_UNSHARE, "true"]
     try:
-        return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+        tried = subprocess.run([*_unshare(), "true"], capture_output=True, timeout=10, check=False)
     except FileNotFoundError:
         return False
+    return tried.returncode == 0
 
 
 def give(directory: Path, who: Guise) -> None:
@@ -54,19 +69,20 @@ def give(directory: Path, who: Guise) -> None:
 
 def reachable_bin(bin_dir: Path, who: Guise, directory: Path) -> Path:
     """The programs where the guise can run them: a copy inside our directory if they are out of its reach."""
-    if who.user is None or _can_run(bin_dir / "initdb", who.user):
+    if who.user is None:
+        return bin_dir
+    if not _can(["test", "-x", directory], who.user):
+        raise Trouble(
+            f"PostgreSQL does not run as root, and the user {who.user} cannot enter {directory}; "
+            "give a state directory that others may enter, for example --state /var/lib/berth."
+        )
+    if _can([bin_dir / "initdb", "--version"], who.user):
         return bin_dir
     package = bin_dir.parent.parent
     copy = directory / f"programs-{(bin_dir / 'postgres').stat().st_mtime_ns}"
     if not copy.exists():
         _copy_programs(package, copy)
-    copied = copy / package.name / bin_dir.parent.name / bin_dir.name
-    if not _can_run(copied / "initdb", who.user):
-        raise Trouble(
-            f"PostgreSQL does not run as root, and the user {who.user} cannot enter {directory}; "
-            "give a state directory that others may enter, for example --state /var/lib/berth."
-        )
-    return copied
+    return copy / package.name / bin_dir.parent.name / bin_dir.name
 
 
 def _copy_programs(package: Path, copy: Path) -> None:
@@ -81,11 +97,12 @@ def _copy_programs(package: Path, copy: Path) -> None:
     draft.rename(copy)
 
 
-def _can_run(program: Path, user: str) -> bool:
+def _can(command: list[str | Path], user: str) -> bool:
     account = pwd.getpwnam(user)
     try:
         tried = subprocess.run(
-            [program, "--version"],
+            command,
+            cwd="/",
             user=account.pw_uid,
             group=account.pw_gid,
             extra_groups=[],

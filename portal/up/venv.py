@@ -51,9 +51,10 @@ def make() -> None:
         if not is_current():
             _make()
         os.close(door)
-    except PermissionError as error:
+    except OSError as error:
         raise Trouble(
-            f"{VENV} cannot be written; use a clone of your own, or name another directory in BERTH_VENV."
+            f"{VENV} cannot be written ({error.strerror}); use a clone of your own, "
+            "or name another directory in BERTH_VENV."
         ) from error
 
 
