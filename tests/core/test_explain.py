@@ -1,6 +1,7 @@
 """Every reason has its sentence, and a sentence says no number that its verdict does not hold."""
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -113,21 +114,24 @@ def test_each_reason_is_worded(reason: Reason) -> None:
     assert sentence(reason, numbers, now=NOW) == want
 
 
-def strange(words: str, numbers: Facts, now: datetime | None) -> list[str]:
-    """The figures of a sentence that are not in the numbers, as they are or spelled as time."""
+def spelled(numbers: Facts, now: datetime | None) -> Iterator[str]:
+    """How durations, times and names may stand in the sentence."""
     for key, value in numbers.items():
         if key.endswith("_min"):
-            words = words.replace(in_about(int(str(value))), "").replace(lasting(int(str(value))), "")
-        elif isinstance(value, str):
-            if re.match(r"\d{4}-\d\d-\d\dT", value):
-                words = words.replace(clock(datetime.fromisoformat(value), now), "")
-            words = words.replace(value, "") if value else words
-        elif isinstance(value, list):
-            for word in value:
-                words = words.replace(str(word), "")
-    known = {f"{value:,}" for value in numbers.values() if isinstance(value, int | float)}
-    known |= {str(value) for value in numbers.values()}
-    return [figure for figure in re.findall(r"\d[\d,]*(?:\.\d+)?", words) if figure.rstrip(",") not in known]
+            yield from (in_about(int(str(value))), lasting(int(str(value))))
+        elif isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\dT", value):
+            yield clock(datetime.fromisoformat(value), now)
+        elif isinstance(value, str | list):
+            yield from [value] if isinstance(value, str) else map(str, value)
+
+
+def strange(words: str, numbers: Facts, now: datetime | None) -> list[str]:
+    """The figures of a sentence that its numbers do not hold, as they are or spelled."""
+    for phrase in sorted(spelled(numbers, now), key=len, reverse=True):
+        words = re.sub(rf"(?<![\w,]){re.escape(phrase)}(?!\w)", "…", words) if phrase else words
+    plain = [value for value in numbers.values() if isinstance(value, int | float)]
+    known = {f"{value:,}" for value in plain} | {str(value) for value in plain}
+    return [figure for figure in re.findall(r"\d[\d,.]*", words) if figure.rstrip(",.") not in known]
 
 
 @quick

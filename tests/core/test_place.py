@@ -90,6 +90,7 @@ SLOTS: dict[str, tuple[str, str, str, tuple[int, ...]]] = {
         "1x5",
         (2, 4, 5, 6, 7),
     ),
+    "across domains, never a third where two do": ("........", "01122222", "1x7", (1, 2, 3, 4, 5, 6, 7)),
     "three domains, only as many as it takes": (".x.....x", "00111122", "1x5", (0, 2, 3, 4, 5)),
 }
 
