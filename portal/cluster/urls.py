@@ -1,5 +1,13 @@
 """Addresses of the cluster room."""
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from portal.cluster import views
+
+urlpatterns = [
+    path("cluster", views.cluster, name="cluster"),
+    path("cluster/<slug:name>", views.node, name="node"),
+    path("cluster/<slug:name>/drain", views.drain, name="node-drain"),
+    path("cluster/<slug:name>/resume", views.resume, name="node-resume"),
+    path("cluster/<slug:name>/approve", views.approve, name="node-approve"),
+]

@@ -5,5 +5,6 @@ from django.urls import path
 from portal.home import views
 
 urlpatterns = [
+    path("", views.home, name="home"),
     path("healthz", views.alive, name="alive"),
 ]

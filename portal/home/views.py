@@ -3,7 +3,7 @@
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
-from portal.accounts.may import may
+from portal.accounts.may import PersonRequest, may
 
 
 @may("portal.alive")
@@ -12,3 +12,8 @@ def alive(request: HttpRequest) -> HttpResponse:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return HttpResponse("alive\n", content_type="text/plain")
+
+
+@may("home.see")
+def home(request: PersonRequest) -> HttpResponse:
+    return HttpResponse()
