@@ -26,7 +26,8 @@ app.conf.update(
     beat_schedule={
         "tick": {"task": "portal.cycle.tick", "schedule": 5.0, "options": {"expires": 5}},
         "mend-users": {"task": "portal.agents.mend_users", "schedule": 5.0, "options": {"expires": 5}},
-        "sweep": {"task": "portal.telemetry.sweep", "schedule": 600.0, "options": {"expires": 600}},
+        "sweep-refusals": {"task": "portal.agents.sweep", "schedule": 3600.0, "options": {"expires": 3600}},
+        "sweep-readings": {"task": "portal.telemetry.sweep", "schedule": 600.0, "options": {"expires": 600}},
     },
 )
 app.autodiscover_tasks([f"portal.{room}" for room in settings.ROOMS])

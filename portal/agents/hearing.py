@@ -2,18 +2,17 @@
 
 import base64
 import json
-import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F
 
 from portal.agents import orders
 from portal.agents.keys import wire_key
-from portal.agents.models import Listening, Refusal
+from portal.agents.models import Listening
 from portal.agents.queries import live_seats
+from portal.agents.refusals import Count
 from portal.cluster.models import Node
 from portal.jobs import runs
 from portal.jobs.models import Seat
@@ -21,8 +20,6 @@ from portal.journal.actions import note
 from portal.journal.models import Entry
 from portal.telemetry.actions import keep
 from scheduler.wire import MAX_BEAT_BYTES, Beat, Refused, unseal
-
-log = logging.getLogger(__name__)
 
 ENVELOPE_BYTES = MAX_BEAT_BYTES * 3 // 2  # kombu wraps the message and encodes it in base64
 GAP = timedelta(seconds=10)  # longer without listening, and every node first gets time to beat again
@@ -34,14 +31,16 @@ def hear(batch: Sequence[bytes], *, now: datetime) -> list[int]:
     names = {str(each.get("node")) for each in opened if isinstance(each, dict)}
     nodes = {node.name: node for node in Node.objects.filter(name__in=names, approved_at__isnull=False)}
     newest: dict[str, Beat] = {}
+    refused_ones = Count(nodes)
     for envelope in opened:
         try:
             beat = _judged(envelope, nodes, now)
         except Refused as refused:
-            _count(envelope, refused, now)
+            refused_ones.add(envelope, refused)
             continue
         if beat.node not in newest or (beat.boot, beat.seq) > (newest[beat.node].boot, newest[beat.node].seq):
             newest[beat.node] = beat
+    refused_ones.write(now=now)
     accepted = _write_down({nodes[name].pk: beat for name, beat in newest.items()}, now)
     heard = [node for node in nodes.values() if node.pk in accepted]
     for node in heard:
@@ -72,19 +71,6 @@ def _judged(envelope: Any, nodes: dict[str, Node], now: datetime) -> Beat:
     beat = Beat.from_body(body)
     beat.refuse_stale(now=now.timestamp(), boot=nodes[name].boot, seq=nodes[name].beat_seq)
     return beat
-
-
-def _count(envelope: Any, refused: Refused, now: datetime) -> None:
-    """Count every refusal; log the first of each node and minute."""
-    claimed = envelope.get("node") if isinstance(envelope, dict) else None
-    name = claimed[:63] if isinstance(claimed, str) and claimed.isprintable() else "unknown"
-    minute = now.replace(second=0, microsecond=0)
-    _, first = Refusal.objects.get_or_create(
-        node_name=name, code=refused.code, minute=minute, defaults={"sentence": refused.sentence[:300]}
-    )
-    Refusal.objects.filter(node_name=name, code=refused.code, minute=minute).update(count=F("count") + 1)
-    if first:
-        log.warning("beat of %s refused (%s): %s", name, refused.code, refused.sentence)
 
 
 WRITE = """
