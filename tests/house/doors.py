@@ -20,7 +20,7 @@ def undeclared(entries: Iterable[Entry], prefix: str = "/") -> list[str]:
             found += undeclared(entry.url_patterns, route)
         else:
             found += (f"{route}: {who} declares no rule" for who in _ruleless(entry.callback))
-    return found
+    return list(dict.fromkeys(found))  # ninja writes an address once for each of its methods
 
 
 def _ruleless(callback: Any) -> Iterator[str]:

@@ -1,13 +1,9 @@
 """House rules about what the code is once it is loaded: addresses, reasons, migrations, rooms."""
 
-from django.apps import apps
 from django.conf import settings
-from django.db.migrations.autodetector import MigrationAutodetector
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.questioner import NonInteractiveMigrationQuestioner
-from django.db.migrations.state import ProjectState
 from django.urls import get_resolver
 
+from portal.checks.migrations import missing
 from scheduler.core.explain import sentence
 from scheduler.core.reasons import Reason
 from tests.house.doors import undeclared
@@ -25,10 +21,7 @@ def test_every_reason_has_a_sentence() -> None:
 
 
 def test_no_migration_is_missing() -> None:
-    known = MigrationLoader(None).project_state()
-    detector = MigrationAutodetector(known, ProjectState.from_apps(apps), NonInteractiveMigrationQuestioner())
-    changes = detector.changes(graph=MigrationLoader(None).graph)
-    assert not changes, f"run ./manage.py makemigrations: {sorted(changes)}"
+    assert not missing(), "run ./manage.py makemigrations"
 
 
 def test_the_rooms_of_the_settings_are_the_rooms_of_the_house() -> None:
