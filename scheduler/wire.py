@@ -167,7 +167,7 @@ def each(kind: type[Shape], limit: int, key: str | None = None) -> Check:
     return check
 
 
-def _is(check: Check, **default: Any) -> Any:
+def checked(check: Check, **default: Any) -> Any:
     """A dataclass field that knows how to check what a message says of it."""
     return field(metadata={"check": check}, **default)
 
@@ -193,68 +193,68 @@ class Shape:
 class GpuSeen(Shape):
     """One GPU's reading; None where the GPU does not tell."""
 
-    uuid: str = _is(text(96))
-    slot: int = _is(whole(0, MAX_GPUS - 1))
-    util: float | None = _is(or_none(number(0, 100)))  # percent
-    memory_used_mib: int | None = _is(or_none(whole(0, 2**32)))
-    temp_c: float | None = _is(or_none(number(-100, 1000)))
-    power_w: float | None = _is(or_none(number(0, 100_000)))
+    uuid: str = checked(text(96))
+    slot: int = checked(whole(0, MAX_GPUS - 1))
+    util: float | None = checked(or_none(number(0, 100)))  # percent
+    memory_used_mib: int | None = checked(or_none(whole(0, 2**32)))
+    temp_c: float | None = checked(or_none(number(-100, 1000)))
+    power_w: float | None = checked(or_none(number(0, 100_000)))
 
 
 @dataclass(frozen=True, slots=True)
 class Trespass(Shape):
     """A process on a GPU that its run does not hold, or of no run at all."""
 
-    uuid: str = _is(text(96))
-    pid: int = _is(whole())
-    name: str = _is(text(200))
+    uuid: str = checked(text(96))
+    pid: int = checked(whole())
+    name: str = checked(text(200))
 
 
 @dataclass(frozen=True, slots=True)
 class Finding(Shape):
     """Something wrong with the node that a person may want to mend."""
 
-    code: str = _is(text(64))
-    uuid: str | None = _is(or_none(text(96)))
-    sentence: str = _is(text())
+    code: str = checked(text(64))
+    uuid: str | None = checked(or_none(text(96)))
+    sentence: str = checked(text())
 
 
 @dataclass(frozen=True, slots=True)
 class RankSeen(Shape):
-    rank: int = _is(whole(0, 2**24))
-    state: str = _is(one_of(*RANK_STATES))
-    exit: int | None = _is(or_none(whole(0, 255)), default=None)  # where it ended by itself
-    signal: int | None = _is(or_none(whole(1, 128)), default=None)  # where that ended it
-    started_at: float | None = _is(or_none(number()), default=None)
-    ended_at: float | None = _is(or_none(number()), default=None)
+    rank: int = checked(whole(0, 2**24))
+    state: str = checked(one_of(*RANK_STATES))
+    exit: int | None = checked(or_none(whole(0, 255)), default=None)  # where it ended by itself
+    signal: int | None = checked(or_none(whole(1, 128)), default=None)  # where that ended it
+    started_at: float | None = checked(or_none(number()), default=None)
+    ended_at: float | None = checked(or_none(number()), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class RunSeen(Shape):
-    run: int = _is(whole(1))
-    epoch: int = _is(whole())
-    state: str = _is(one_of(*RUN_STATES))
-    error: str | None = _is(or_none(text()), default=None)
-    ranks: tuple[RankSeen, ...] = _is(each(RankSeen, MAX_RANKS, "rank"), default=())
+    run: int = checked(whole(1))
+    epoch: int = checked(whole())
+    state: str = checked(one_of(*RUN_STATES))
+    error: str | None = checked(or_none(text()), default=None)
+    ranks: tuple[RankSeen, ...] = checked(each(RankSeen, MAX_RANKS, "rank"), default=())
 
 
 @dataclass(frozen=True, slots=True)
 class Beat(Shape):
     """What a node sees, all of it, each time."""
 
-    node: str = _is(text(63, NODE_NAME))
-    boot: int = _is(whole(1))  # larger at every start of the agent
-    seq: int = _is(whole(1))  # from 1 in each boot
-    sent_at: float = _is(number())
-    expires_at: float = _is(number())
-    agent: str = _is(text(64))
-    orders_seq: int = _is(whole())  # the last orders it applied in this boot, or 0
-    isolated: bool = _is(flag)  # ranks run under uids of their own
-    hardware: str = _is(text(64, _HEX64))  # digest of the inventory
-    gpus: tuple[GpuSeen, ...] = _is(each(GpuSeen, MAX_GPUS, "uuid"), default=())
-    trespass: tuple[Trespass, ...] = _is(each(Trespass, MAX_FINDINGS), default=())
-    findings: tuple[Finding, ...] = _is(each(Finding, MAX_FINDINGS), default=())
-    runs: tuple[RunSeen, ...] = _is(each(RunSeen, MAX_RUNS, "run"), default=())
+    node: str = checked(text(63, NODE_NAME))
+    boot: int = checked(whole(1))  # larger at every start of the agent
+    seq: int = checked(whole(1))  # from 1 in each boot
+    sent_at: float = checked(number())
+    expires_at: float = checked(number())
+    agent: str = checked(text(64))
+    orders_seq: int = checked(whole())  # the last orders it applied in this boot, or 0
+    isolated: bool = checked(flag)  # ranks run under uids of their own
+    hardware: str = checked(text(64, _HEX64))  # digest of the inventory
+    gpus: tuple[GpuSeen, ...] = checked(each(GpuSeen, MAX_GPUS, "uuid"), default=())
+    trespass: tuple[Trespass, ...] = checked(each(Trespass, MAX_FINDINGS), default=())
+    findings: tuple[Finding, ...] = checked(each(Finding, MAX_FINDINGS), default=())
+    runs: tuple[RunSeen, ...] = checked(each(RunSeen, MAX_RUNS, "run"), default=())
 
     def refuse_stale(self, *, now: float, boot: int, seq: int) -> None:
         """Against the newest beat heard so far; a larger boot is a restarted agent and always news."""
@@ -268,25 +268,25 @@ class Beat(Shape):
 
 @dataclass(frozen=True, slots=True)
 class RunWanted(Shape):
-    run: int = _is(whole(1))
-    epoch: int = _is(whole())
-    digest: str = _is(text(64, _HEX64))  # of the spec the agent fetches
-    want: str = _is(one_of("run", "stop"), default="run")
-    grace_s: float = _is(number(0, 86_400), default=DEFAULT_GRACE_S)
+    run: int = checked(whole(1))
+    epoch: int = checked(whole())
+    digest: str = checked(text(64, _HEX64))  # of the spec the agent fetches
+    want: str = checked(one_of("run", "stop"), default="run")
+    grace_s: float = checked(number(0, 86_400), default=DEFAULT_GRACE_S)
 
 
 @dataclass(frozen=True, slots=True)
 class Orders(Shape):
     """All a node should be running; what is not listed is stopped and forgotten."""
 
-    node: str = _is(text(63, NODE_NAME))
-    boot: int = _is(whole())  # of the agent it speaks to
-    seq: int = _is(whole(1))  # strictly increasing per node
-    sent_at: float = _is(number())
-    expires_at: float = _is(number())
-    ack: int = _is(whole(), default=0)  # the newest beat heard of this boot
-    beat_every_s: float = _is(number(0.1, 60), default=2.0)
-    runs: tuple[RunWanted, ...] = _is(each(RunWanted, MAX_RUNS, "run"), default=())
+    node: str = checked(text(63, NODE_NAME))
+    boot: int = checked(whole())  # of the agent it speaks to
+    seq: int = checked(whole(1))  # strictly increasing per node
+    sent_at: float = checked(number())
+    expires_at: float = checked(number())
+    ack: int = checked(whole(), default=0)  # the newest beat heard of this boot
+    beat_every_s: float = checked(number(0.1, 60), default=2.0)
+    runs: tuple[RunWanted, ...] = checked(each(RunWanted, MAX_RUNS, "run"), default=())
 
     def refuse_stale(self, *, now: float, boot: int, seq: int) -> None:
         """Against this agent's own boot and the newest orders it applied in it."""

@@ -2,12 +2,14 @@
 
 import http.client
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 from scheduler import wire
 
+TIMEOUT_S = 5.0
 _MAX_ANSWER = 4 * 1024 * 1024
 
 
@@ -26,13 +28,13 @@ class Refusal(Exception):
 class Door:
     """Not for use by two threads at once: give each its own."""
 
-    def __init__(self, url: str, token: str = "", timeout_s: float = 5.0) -> None:
+    def __init__(self, url: str, token: str = "", turned_away: Callable[[], None] = lambda: None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url!r} is no address of a portal; it should look like http://portal:8000.")
         self._where, self._tls = parts.netloc.rpartition("@")[2], parts.scheme == "https"
         self._prefix = parts.path.rstrip("/") + "/api/v1/agent/"
-        self._token, self._timeout_s = token, timeout_s
+        self._token, self._turned_away = token, turned_away
         self._line: http.client.HTTPConnection | None = None
 
     def get(self, path: str) -> Any:
@@ -70,7 +72,7 @@ class Door:
     def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, Any]:
         if self._line is None:
             kind = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
-            self._line = kind(self._where, timeout=self._timeout_s)
+            self._line = kind(self._where, timeout=TIMEOUT_S)
         try:
             self._line.request(method, self._prefix + path, body=body, headers=headers)
             answer = self._line.getresponse()
@@ -80,6 +82,9 @@ class Door:
             raise
         if answer.will_close or not answer.isclosed():
             self.close()
+        if answer.status == 401 and self._token:
+            self._turned_away()
+            raise Away("The portal no longer accepts this node's token.")
         return answer.status, _understood(answer.status, text)
 
 
