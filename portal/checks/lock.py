@@ -69,6 +69,6 @@ def _uv(directory: Path) -> str:
     if found := (str(beside) if beside.exists() else shutil.which("uv")):
         return found
     subprocess.run([sys.executable, "-m", "venv", str(directory / "uv")], check=True, timeout=120)
-    install = [str(directory / "uv" / "bin" / "python"), "-m", "pip", "install", "--quiet", "uv"]
-    subprocess.run(install, check=True, timeout=300)
+    pip = [str(directory / "uv" / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--quiet", "uv"], check=True, timeout=300)
     return str(directory / "uv" / "bin" / "uv")

@@ -9,6 +9,12 @@ from tests.checks.planting import plant
 from tests.house.promises import broken
 
 LOCK = "django==5.2.19 \\\n    --hash=sha256:00ff\nnumpy==2.4.6 ; python_full_version < '3.12' \\\n    --hash=sha256:11aa\n"
+PROJECT = """
+[project]
+dependencies = ["django>=5.2,<5.3"]
+[project.optional-dependencies]
+test = ["numpy>=2.4"]
+"""
 
 
 @pytest.fixture
@@ -19,6 +25,7 @@ def kept(tmp_path: Path) -> Path:
     plant(tmp_path, ".ci/run", "#!/bin/sh\n")
     plant(tmp_path, "LICENSE", "Apache License\n")
     plant(tmp_path, "requirements.lock", LOCK)
+    plant(tmp_path, "pyproject.toml", PROJECT)
     for program in ("manage.py", ".ci/run"):
         (tmp_path / program).chmod(0o755)
     return tmp_path
@@ -65,6 +72,13 @@ def test_a_lock_with_an_address_is_refused_and_the_old_one_stays(line: str, kept
     assert complaint.startswith("line 1 holds an address")
     assert lock.keep(line + LOCK, kept / "requirements.lock") == 1
     assert (kept / "requirements.lock").read_text() == LOCK
+
+
+def test_a_lock_that_is_older_than_what_the_project_asks_for_is_found(kept: Path) -> None:
+    (kept / "pyproject.toml").write_text(PROJECT.replace("numpy>=2.4", "numpy>=2.5"))
+    assert broken(kept) == ["requirements.lock: does not pin numpy>=2.5; run ./manage.py lock"]
+    (kept / "pyproject.toml").write_text(PROJECT.replace("numpy>=2.4", "redis>=8"))
+    assert broken(kept) == ["requirements.lock: does not pin redis>=8; run ./manage.py lock"]
 
 
 def test_a_pin_without_a_hash_is_refused() -> None:

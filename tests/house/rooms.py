@@ -26,6 +26,7 @@ EXTRAS = {
         "hearing.py": WRITES,
         "keys.py": READS,
         "orders.py": WRITES,
+        "refusals.py": WRITES,
     },
     "cycle": {"apply.py": WRITES, "snapshot.py": READS, "watch.py": WRITES},
     "home": {"context.py": READS, "live.py": DOOR},
