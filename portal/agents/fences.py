@@ -66,7 +66,13 @@ def unacked_prefix(name: str) -> str:
 def rights(node: Node) -> list[str]:
     """The arguments of ACL SETUSER. `reset` first: a right that left this list leaves the user too."""
     queue = queue_of(node.name)
-    keys = [f"~{queue}", f"~{queue}\x06\x16*", f"~{unacked_prefix(node.name)}*", f"~_kombu.binding.{queue}"]
+    keys = [
+        f"~{queue}",
+        f"~{queue}\x06\x16*",
+        f"~{unacked_prefix(node.name)}*",
+        f"~_kombu.binding.{queue}",
+        f"~_kombu.binding_permanent.{queue}",
+    ]
     return [
         "reset", "on", f">{redis_password(node)}", "resetchannels", *keys, f"%W~{BEATS}", *COMMANDS,
     ]  # fmt: skip

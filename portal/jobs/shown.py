@@ -52,7 +52,14 @@ def _run(run: Run) -> dict[str, Any]:
         "ended_at": run.ended_at,
         "nodes": [seat.node.name for seat in run.seats.all()],
         "ranks": [
-            {"rank": rank.rank, "state": rank.state, "exit": rank.exit_code, "signal": rank.signal}
+            {
+                "rank": rank.rank,
+                "state": rank.state,
+                "exit": rank.exit_code,
+                "signal": rank.signal,
+                "started_at": rank.started_at,
+                "ended_at": rank.ended_at,
+            }
             for rank in run.ranks.all()
         ],
     }
