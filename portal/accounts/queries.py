@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Count, Prefetch, Q, QuerySet
+
 from portal.accounts.models import Membership, Team, Token, User
 from portal.accounts.rules import RULES, Role
 from portal.errors import Forbidden
@@ -88,3 +90,62 @@ def token_of(secret: str, now: datetime) -> Token | None:
     if token is None or token.digest != digest(secret):
         return None
     return token if token.expires_at > now and token.user.is_active else None
+
+
+def by_email(email: str) -> User | None:
+    """The person with this address, however they write it."""
+    return User.objects.filter(email__iexact=email).first()
+
+
+def memberships(user: User) -> list[Membership]:
+    """Somebody's teams with their roles, by name."""
+    found = Membership.objects.filter(user=user).select_related("team__parent")
+    return list(found.order_by("team__name"))
+
+
+def tokens(user: User, now: datetime) -> list[Token]:
+    """Somebody's tokens, the live ones first; those that ended long ago only fill the page."""
+    found = list(Token.objects.filter(user=user)[:100])
+    return sorted(found, key=lambda token: not is_live(token, now))
+
+
+def is_live(token: Token, now: datetime) -> bool:
+    return token.revoked_at is None and token.expires_at > now
+
+
+def people(asked: str = "", *, active: bool | None = None) -> QuerySet[User]:
+    """Everybody with their teams, by name; asked is a piece of a name, an address or a team."""
+    teams = Prefetch(
+        "memberships", Membership.objects.select_related("team").order_by("team__name"), to_attr="places"
+    )
+    found = User.objects.prefetch_related(teams)
+    if active is not None:
+        found = found.filter(is_active=active)
+    if asked:
+        in_team = Membership.objects.filter(team__name__icontains=asked).values("user")
+        found = found.filter(Q(full_name__icontains=asked) | Q(email__icontains=asked) | Q(pk__in=in_team))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A team in its place in the tree."""
+
+    team: Team
+    members: int
+    above: tuple[str, ...]  # the names from the root down to its parent
+
+
+def tree() -> list[Branch]:
+    """Every team below its parent, each level by name; one query."""
+    below: dict[int | None, list[tuple[Team, int]]] = {}
+    for team in Team.objects.annotate(n=Count("memberships")).order_by("-name"):
+        below.setdefault(team.parent_id, []).append((team, team.n))
+    found: list[Branch] = []
+    todo: list[tuple[Team, int, tuple[str, ...]]] = [(root, n, ()) for root, n in below.get(None, [])]
+    while todo:
+        branch = Branch(*todo.pop())
+        found.append(branch)
+        above = (*branch.above, branch.team.name)
+        todo += [(child, n, above) for child, n in below.get(branch.team.pk, [])]
+    return found

@@ -19,7 +19,8 @@ FURNITURE = {
 # furniture each one is: it reads, it writes (as actions.py may), or it is a door (and looks at the clock).
 READS, WRITES, DOOR = "reads", "writes", "door"
 EXTRAS = {
-    "accounts": {"may.py": READS, "rules.py": READS, "models.py": WRITES},  # create_user is Django's name
+    # create_user is Django's name
+    "accounts": {"may.py": READS, "models.py": WRITES, "rules.py": READS, "tries.py": READS},
     "agents": {
         "ears.py": DOOR,  # a bootstep of a worker: nobody above it could pass the time
         "fences.py": READS,
