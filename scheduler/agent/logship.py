@@ -60,7 +60,7 @@ class LogShip:
                 self._wait_s = 5.0
 
     def round(self) -> None:
-        shelves = self._ranks.shelves
+        shelves = [shelf for shelf in self._ranks.shelves if shelf.directory.exists()]
         self._known = {s.directory: self._known.get(s.directory) or _shipped(s) for s in shelves}
         for shelf in shelves:
             known = self._known[shelf.directory]

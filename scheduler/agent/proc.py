@@ -9,6 +9,7 @@ class Stat(NamedTuple):
     pid: int
     state: str  # Z is a zombie: dead, not yet reaped
     ppid: int
+    group: int
     session: int
     ticks: int  # start time since boot; with the pid it names one process for ever
 
@@ -22,7 +23,7 @@ def stat(pid: int) -> Stat | None:
         return None
     # The name in parentheses may hold spaces and parentheses itself.
     rest = line[line.rindex(b")") + 2 :].split()
-    return Stat(pid, rest[0].decode(), int(rest[1]), int(rest[3]), int(rest[19]))
+    return Stat(pid, rest[0].decode(), int(rest[1]), int(rest[2]), int(rest[3]), int(rest[19]))
 
 
 def is_alive(pid: int, ticks: int) -> bool:
@@ -41,19 +42,23 @@ def everyone() -> Iterator[Stat]:
             yield seen
 
 
-def descendants(roots: Iterable[int]) -> set[int]:
+def family(roots: Iterable[int]) -> list[Stat]:
     """All living children of `roots`, theirs too, whatever session they moved to."""
-    children: dict[int, list[int]] = {}
+    children: dict[int, list[Stat]] = {}
     for seen in everyone():
         if seen.state not in "ZX":
-            children.setdefault(seen.ppid, []).append(seen.pid)
-    found: set[int] = set()
+            children.setdefault(seen.ppid, []).append(seen)
+    found: dict[int, Stat] = {}
     todo = list(roots)
     while todo:
-        fresh = [pid for pid in children.get(todo.pop(), ()) if pid not in found]
-        found.update(fresh)
+        fresh = {child.pid: child for child in children.get(todo.pop(), ()) if child.pid not in found}
+        found |= fresh
         todo.extend(fresh)
-    return found
+    return list(found.values())
+
+
+def descendants(roots: Iterable[int]) -> set[int]:
+    return {member.pid for member in family(roots)}
 
 
 def environ(pid: int) -> dict[str, str]:
@@ -76,6 +81,7 @@ def name(pid: int) -> str:
 
 
 def signal_all(pids: Iterable[int], signum: int) -> None:
+    """A negative number names a process group."""
     for pid in pids:
         try:
             os.kill(pid, signum)

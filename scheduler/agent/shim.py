@@ -63,9 +63,12 @@ class Shim:
     def start(self, rank: rundir.LaunchRank) -> None:
         outlet, inlet = os.pipe()
         os.set_blocking(outlet, False)
+        # Held back until the child has given up our own way of hearing it, so that no early stop is lost.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         pid = os.fork()
         if pid == 0:
             _become_rank(self.launch, rank["env"], inlet)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         os.close(inlet)
         born = proc.stat(pid)
         self.spools[outlet] = Spool(rundir.log_dir(self.directory, rank["rank"]))
@@ -153,11 +156,17 @@ class Shim:
         deadline = time.monotonic() + grace_s
         if self.kill_at is None:
             self.kill_at = deadline
-            everyone = proc.descendants([os.getpid()])
-            proc.signal_all(everyone, signal.SIGTERM)
-            proc.signal_all(everyone, signal.SIGCONT)  # a stopped process hears nothing else
+            self.ask_all(signal.SIGTERM)
+            self.ask_all(signal.SIGCONT)  # a stopped process hears nothing else
             self.move("stopping")
         self.kill_at = min(self.kill_at, deadline)
+
+    def ask_all(self, signum: int) -> None:
+        """Each once. The ranks' own groups as groups, which also catches what is being forked right now."""
+        leaders = {rank["pid"] for rank in self.seen["ranks"]}
+        members = proc.family([os.getpid()])
+        proc.signal_all({-one.group for one in members if one.group in leaders}, signum)
+        proc.signal_all({one.pid for one in members if one.group not in leaders}, signum)
 
     def enforce(self) -> None:
         if self.kill_at is not None and time.monotonic() >= self.kill_at:
@@ -213,6 +222,7 @@ def _become_rank(launch: rundir.Launch, env: dict[str, str], output: int) -> Non
         os.setsid()
         for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM, signal.SIGCHLD):
             signal.signal(signum, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)

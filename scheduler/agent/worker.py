@@ -1,11 +1,13 @@
 """The agent as a Celery worker: one queue, one task, a heart that is started as a bootstep."""
 
 import logging
+import os
 import signal
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from celery import Celery, bootsteps
+from celery.exceptions import WorkerShutdown
 from celery.worker import WorkController, state
 from celery.worker.consumer import Consumer
 from kombu import Queue
@@ -131,7 +133,6 @@ def make_app(membership: Membership, *, take: Callable[[object], None], parts: S
             # No acknowledgements to keep, so no sweep for lost ones, whose lock would need Lua in Redis.
             "ack_emulation": False,
             "priority_steps": [0],
-            "polling_interval": 4,  # a BRPOP that found nothing is asked again after this long
             "health_check_interval": 5,
             "socket_timeout": 5,
             "socket_connect_timeout": 2,
@@ -160,9 +161,17 @@ def run(app: AgentApp, *, name: str, queue: str) -> None:
         loglevel="WARNING",
     )
     for signum in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signum, lambda *_: stop())
+        signal.signal(signum, _leave)
     worker.start()
 
 
 def stop() -> None:
-    state.should_stop = 0  # type: ignore[assignment]  # its exit code; None is "go on"
+    """From any thread."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _leave(*_: object) -> None:
+    """An exception, and not Celery's flag: the flag is looked at only when the event loop wakes up by itself."""
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, signal.SIG_IGN)  # once is enough; a second one would cut the leave-taking short
+    raise WorkerShutdown(0)

@@ -109,7 +109,7 @@ class PortalDouble:
 
     def _opened(self, raw: bytes) -> wire.Beat:
         envelope = json.loads(base64.b64decode(json.loads(raw)["body"]))
-        node, body = wire.unseal("beat", envelope, lambda name: self.key if name == self.node else None)
+        _, body = wire.unseal("beat", envelope, lambda name: self.key if name == self.node else None)
         beat = wire.Beat.from_body(body)
         newest = self.beats[-1] if self.beats else None
         beat.refuse_stale(now=time.time(), boot=newest.boot if newest else 0, seq=newest.seq if newest else 0)

@@ -1,7 +1,5 @@
 """One run from orders to its end, through a real worker, a real broker and real processes."""
 
-from collections.abc import Callable
-
 from tests.agent.agents import AgentProcess, eventually, is_in, order, run_in, spec
 from tests.agent.portal_double import PortalDouble
 
