@@ -35,9 +35,14 @@ class Node:
     block: str
     rack: str
     gpu_type: str
-    nvlink: tuple[int, ...]  # NVLink domain number per slot; its length is the number of GPUs
+    nvlink: tuple[int, ...]  # NVLink domain number per slot; negative = no GPU in this slot
     usable: bool = True  # approved, heard, not drained, not lost
     why_not: str = ""  # "" | "drained" | "silent" | "lost" | "pending" (not approved yet)
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs it has, free or not."""
+        return sum(domain >= 0 for domain in self.nvlink)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,10 @@ def impossible(job: Job, snap: Snapshot) -> Verdict | None:
 
 def every_slot(snap: Snapshot) -> NDArray[np.bool_]:
     """What would be free if every node were healthy and empty."""
-    sizes = np.array([len(node.nvlink) for node in snap.nodes], dtype=np.int64)
-    return np.arange(snap.free.shape[1]) < sizes[:, None]
+    every = np.zeros(snap.free.shape, dtype=np.bool_)
+    for row, node in enumerate(snap.nodes):
+        every[row, : len(node.nvlink)] = [domain >= 0 for domain in node.nvlink]
+    return every
 
 
 def able_kinds(job: Job, empty: Board, books: Books) -> tuple[str, ...]:

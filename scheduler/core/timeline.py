@@ -71,7 +71,7 @@ class Timeline:
                 if position is None or not tally.tree.nodes[position].usable:
                     continue
                 had = int(free[position])
-                has = min(had + run.gpus // len(run.nodes), len(tally.tree.nodes[position].nvlink))
+                has = min(had + run.gpus // len(run.nodes), tally.tree.nodes[position].gpus)
                 free[position] = has
                 after[position, had + 1 : has + 1] = number
         return after

@@ -45,7 +45,7 @@ class Tree:
 
 def trees(nodes: Sequence[Node]) -> dict[str, Tree]:
     """One tree for each GPU type, by name; a node that nobody has approved is not part of the cluster."""
-    known = [(row, node) for row, node in enumerate(nodes) if node.why_not != "pending" and node.nvlink]
+    known = [(row, node) for row, node in enumerate(nodes) if node.why_not != "pending" and node.gpus]
     known.sort(key=lambda pair: (pair[1].gpu_type, *_path(pair[1]), pair[1].name, pair[1].id))
     return {kind: _grow(kind, list(found)) for kind, found in groupby(known, lambda pair: pair[1].gpu_type)}
 
@@ -67,7 +67,7 @@ def _grow(gpu_type: str, known: list[tuple[int, Node]]) -> Tree:
         position={node.id: position for position, node in enumerate(nodes)},
         rows=np.array([row for row, _ in known], dtype=np.int64),
         levels=tuple(levels),
-        width=max(len(node.nvlink) for node in nodes),
+        width=max(node.gpus for node in nodes),
     )
 
 

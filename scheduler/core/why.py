@@ -11,6 +11,7 @@ from scheduler.core.reasons import Reason
 from scheduler.core.timeline import Timeline
 from scheduler.core.tree import Tree
 
+STATES = ("drained", "silent", "lost")
 Because = tuple[Reason, Facts]
 Took = Mapping[str, tuple[int, int]]  # by GPU type: jobs and GPUs that start before it in this round
 
@@ -119,7 +120,7 @@ def _down(snap: Snapshot) -> dict[str, Counter[str]]:
     down: dict[str, Counter[str]] = {}
     for node, free in zip(snap.nodes, snap.free, strict=True):
         if not node.usable and node.why_not != "pending" and free.any():
-            down.setdefault(node.gpu_type, Counter())[node.why_not or "down"] += 1
+            down.setdefault(node.gpu_type, Counter())[node.why_not if node.why_not in STATES else "down"] += 1
     return down
 
 

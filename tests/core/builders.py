@@ -21,10 +21,10 @@ class Spot:
 
 
 def spot(name: str, slots: str = "........", *, links: str = "", **where: str) -> Spot:
-    """`links` names the NVLink domain of each slot; without it the node is one domain."""
+    """`links` names the NVLink domain of each slot, "-" is no GPU; without it the node is one domain."""
     place = {"cluster": "north", "pool": "training", "block": "b1", "rack": "r1", "gpu_type": "H100"}
     why_not = where.pop("why_not", "")
-    nvlink = tuple(int(link) for link in links or "0" * len(slots))
+    nvlink = tuple(-1 if link == "-" else int(link) for link in links or "0" * len(slots))
     node = Node(id=0, name=name, nvlink=nvlink, usable=not why_not, why_not=why_not, **(place | where))
     return Spot(node, slots)
 

@@ -22,6 +22,10 @@ CASES: dict[str, tuple[Snapshot, str]] = {
         snapshot([spot("n1"), spot("n2", why_not="lost")], [job(1, "1x16", "")]),
         "This can never run here: it needs 16 GPUs in one node and the largest node has 8.",
     ),
+    "a slot without a GPU is no GPU": (
+        snapshot([spot("n1", "x......x", links="-000000-")], [job(1, "1x7")]),
+        "This can never run here: it needs 7 H100 in one node and the largest node has 6.",
+    ),
     "the same for one type, although another type has such nodes": (
         snapshot([spot("n1", "...."), spot("n2", gpu_type="A100")], [job(1, "2x8")]),
         "This can never run here: it needs 8 H100 in one node and the largest node has 4.",
@@ -70,6 +74,10 @@ CASES: dict[str, tuple[Snapshot, str]] = {
         snapshot([spot("n1", FULL), spot("n2", "xxxxx...")], [job(1)], [run(4711, [1], 8, 40)]),
         "The training pool is full: it needs 8 H100, 3 are free. "
         "Room for it comes free in about 40 min at the latest, when job 4711 ends.",
+    ),
+    "a node is out for a reason nobody has named": (
+        snapshot([spot("n1", FULL), spot("n2", why_not="on fire")], [job(1)]),
+        "1 node is out of service (down). With it your job would fit.",
     ),
     "the pool is full and nobody knows": (
         snapshot([spot("n1", "xxxxxxx.")], [job(1, "1x2")]),
