@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from portal.agents.models import Listening
 from portal.agents.queries import live_seats
@@ -23,10 +23,14 @@ def silence_is_ours(*, now: datetime) -> bool:
 
 
 def braked(cluster: Cluster, *, now: datetime) -> int:
-    """How many nodes are silent, when that is too many to be the nodes' own fault; else 0."""
-    approved = Node.objects.filter(pool__cluster=cluster, approved_at__isnull=False, lost_at=None)
-    quiet = approved.filter(Q(last_seen_at__lt=now - SILENT_AFTER)).count()
-    return quiet if quiet > max(3, approved.count() // 5) else 0
+    """How many nodes fell silent within one time-out, when that is too many to be their own fault; else 0."""
+    patience = timedelta(seconds=cluster.node_loss_s)
+    just_lost = Q(lost_at__gt=now - patience)
+    nodes = Node.objects.filter(just_lost | Q(lost_at=None), pool__cluster=cluster, approved_at__isnull=False)
+    # Counted well before the first of them is due: those of one dead switch stop within a beat of each other.
+    quiet = Q(last_seen_at__lt=now - min(SILENT_AFTER, patience / 2))
+    count = nodes.aggregate(quiet=Count("pk", filter=just_lost | quiet), all=Count("pk"))
+    return int(count["quiet"]) if count["quiet"] > max(3, count["all"] // 5) else 0
 
 
 def lose_the_silent(*, now: datetime) -> list[Node]:
@@ -53,7 +57,7 @@ def _lose(node: Node, now: datetime, patience: timedelta) -> bool:
             lost_at=now
         ):
             return False
-        why = f"{node.name} has not been heard of for {patience.seconds} s"
+        why = f"{node.name} has not been heard of for {patience.total_seconds():.0f} s"
         note(about=(Entry.Kind.NODE, node.pk), verb="lost", now=now, sentence=f"{why}: lost")
         for seat in live_seats([node.pk]).defer("spec"):
             runs.lose(seat=seat, now=now, why=f"{why}.")
@@ -63,7 +67,8 @@ def _lose(node: Node, now: datetime, patience: timedelta) -> bool:
 def stop_the_overdue(*, now: datetime) -> int:
     """A run that reached its time limit is stopped."""
     stopped = 0
-    for run in Run.objects.filter(phase=Run.Phase.RUNNING, job__limit_s__isnull=False).select_related("job"):
+    limited = Run.objects.filter(phase=Run.Phase.RUNNING, job__limit_s__isnull=False).select_related("job")
+    for run in limited.defer("job__command", "job__env"):
         if run.started_at and now - run.started_at >= timedelta(seconds=run.job.limit_s or 0):
             stopped += runs.begin_to_end(run=run, cause=Run.Cause.LIMIT)
     return stopped

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q, Value
+from django.db.models.functions import Greatest
 
 from portal import bell
 from portal.jobs.models import Hold, Job, Rank, Run, Seat
@@ -13,6 +14,7 @@ from portal.journal.models import Entry
 from scheduler.wire import RankSeen, RunSeen
 
 LIVE = (Run.Phase.STARTING, Run.Phase.RUNNING)
+LAST_MOMENT = datetime(3000, 1, 1, tzinfo=UTC).timestamp()
 # What the end of a run makes of its job. A lost node is nobody's fault: the job waits again.
 JOB_AFTER = {
     Run.Cause.FINISHED: Job.Phase.FINISHED,
@@ -23,9 +25,14 @@ JOB_AFTER = {
 }
 
 
+@transaction.atomic
 def begin_to_end(*, run: Run, cause: Run.Cause) -> bool:
     """Ask for the end, once: the first cause stays, whatever follows from it."""
-    if not Run.objects.filter(pk=run.pk, phase__in=LIVE).update(phase=Run.Phase.STOPPING, cause=cause):
+    Job.objects.select_for_update().get(pk=run.job_id)  # else its run may end between the two writes below
+    able = Q(phase__in=LIVE)
+    if cause == Run.Cause.CANCELLED:  # a lost node would have the job start again, against that wish
+        able |= Q(phase=Run.Phase.STOPPING, cause=Run.Cause.NODE_LOST)
+    if not Run.objects.filter(able, pk=run.pk).update(phase=Run.Phase.STOPPING, cause=cause):
         return False
     Job.objects.filter(pk=run.job_id).update(phase=Job.Phase.STOPPING, version=F("version") + 1)
     bell.ring()
@@ -43,7 +50,7 @@ def observe(*, seat: Seat, seen: RunSeen, now: datetime) -> None:
         _end_seat(seat, error=seen.error or "", now=now)
         if cause := _cause_of_end(seat, seen):
             begin_to_end(run=run, cause=cause)
-    elif seat.phase == Seat.Phase.ORDERED and all(rank.state != "starting" for rank in seen.ranks):
+    elif seat.phase == Seat.Phase.ORDERED and not _awaited(seat):
         Seat.objects.filter(pk=seat.pk, phase=Seat.Phase.ORDERED).update(phase=Seat.Phase.RUNNING)
     if any(_went_wrong(rank) for rank in seen.ranks):
         begin_to_end(run=run, cause=Run.Cause.FAILED)
@@ -85,8 +92,14 @@ def _update_ranks(seat: Seat, seen: Iterable[RankSeen]) -> None:
     Rank.objects.bulk_update(changed, ["state", "exit_code", "signal", "started_at", "ended_at"])
 
 
+def _awaited(seat: Seat) -> bool:
+    """Whether some rank has not begun: a run that is only being fetched tells of no ranks at all."""
+    return Rank.objects.filter(seat=seat, state=Rank.State.ORDERED).exists()
+
+
 def _moment(epoch: float | None) -> datetime | None:
-    return datetime.fromtimestamp(epoch, UTC) if epoch else None
+    """What a node's clock says; a moment in another millennium is none."""
+    return datetime.fromtimestamp(epoch, UTC) if epoch and epoch < LAST_MOMENT else None
 
 
 def _went_wrong(rank: RankSeen) -> bool:
@@ -105,7 +118,10 @@ def _cause_of_end(seat: Seat, seen: RunSeen) -> Run.Cause | None:
 def _end_seat(seat: Seat, *, error: str, now: datetime) -> None:
     """The write that frees the GPUs is the write that stops the bill."""
     Seat.objects.filter(pk=seat.pk).update(phase=Seat.Phase.ENDED, ended_at=now, error=error[:300])
-    Hold.objects.filter(run=seat.run_id, gpu__node=seat.node_id, released_at=None).update(released_at=now)
+    # Two processes read two clocks: a hold never ends before it began.
+    end = Greatest(F("held_from"), Value(now))
+    mine = Rank.objects.filter(seat=seat).values("gpu")
+    Hold.objects.filter(run=seat.run_id, gpu__in=mine, released_at=None).update(released_at=end)
     bell.ring()
 
 
