@@ -7,4 +7,8 @@ WORDS = {"verify": verify.main, "test": suite.main, "lock": lock.main}
 
 def main(argv: list[str]) -> int:
     """Run the word that stands first in argv; what follows belongs to it."""
-    return WORDS[argv[0]](argv[1:])
+    try:
+        return WORDS[argv[0]](argv[1:])
+    except KeyboardInterrupt:
+        print(f"\n{argv[0]}: stopped by you; nothing is left running")
+        return 130

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SIDE_BY_SIDE = 2  # our smallest machine has two cores
+_children: "set[subprocess.Popen[str]]" = set()  # Ctrl-C does not reach their process groups by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,13 @@ def run_all(steps: Sequence[Step], *, root: Path, env: Mapping[str, str]) -> boo
     """Run every step, also after one has failed, so that one run shows all that is wrong."""
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         running = [pool.submit(run, step, root=root, env=env) for step in steps]
-        outcomes = []
-        for done in as_completed(running):
-            outcomes.append(done.result())
-            show(outcomes[-1])
+        try:
+            outcomes = [show(done.result()) for done in as_completed(running)]
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in list(_children):
+                _end(child)
+            raise
     return all(outcome.ok for outcome in outcomes)
 
 
@@ -60,20 +64,27 @@ def run(step: Step, *, root: Path, env: Mapping[str, str]) -> Outcome:
         text=True,
         start_new_session=True,
     )
+    _children.add(child)
     try:
         output, _ = child.communicate(timeout=step.limit_s)
     except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
+        _end(child)
         output, _ = child.communicate()
         output += f"\n{step.name} took longer than {step.limit_s:g} s and was ended.\n"
+    _children.discard(child)
     return Outcome(step, child.returncode, time.monotonic() - began, output)
 
 
-def show(outcome: Outcome) -> None:
+def _end(child: "subprocess.Popen[str]") -> None:
+    os.killpg(child.pid, signal.SIGKILL)
+
+
+def show(outcome: Outcome) -> Outcome:
     """One line: name, verdict, time; then the output of a failure."""
     say(outcome.step.name, "ok" if outcome.ok else "FAILED", outcome.seconds)
     if not outcome.ok:
         print(outcome.output.rstrip(), flush=True)
+    return outcome
 
 
 def say(name: str, verdict: str, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -64,11 +65,26 @@ def _run_phases(more: list[str], reports: Path, *, no_browser: bool) -> bool:
 def _pytest(*arguments: str) -> int:
     """Its output goes straight to the reader, who wants to see it move."""
     command = [sys.executable, "-m", "pytest", "--ignore=tests/house", *arguments]
+    child = subprocess.Popen(command, cwd=ROOT, env=environment())
     try:
-        return subprocess.run(command, cwd=ROOT, env=environment(), timeout=LIMIT_S, check=False).returncode
+        return child.wait(LIMIT_S)
     except subprocess.TimeoutExpired:
         print(f"The tests took longer than {LIMIT_S} s and were ended.", file=sys.stderr)
-        return 1
+        child.send_signal(signal.SIGINT)
+        return _let_go(child)
+    except KeyboardInterrupt:  # the terminal sent it to pytest as well
+        _let_go(child)
+        raise
+
+
+def _let_go(child: subprocess.Popen[bytes]) -> int:
+    """Give pytest the time to stop its servers; they end with it in any case."""
+    try:
+        child.wait(20)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+    return 1
 
 
 def count(reports: Path) -> Counter[str]:

@@ -102,6 +102,15 @@ PLANTED: dict[str, dict[str, tuple[str, str, str]]] = {
             "delete",
         ),
     },
+    "suppressed rules say why": {
+        "a lint rule": ("portal/errors.py", OPENING + "x = 1  # no" + "qa: E501\n", "says why"),
+        "a type error": ("portal/errors.py", OPENING + "x = 1  # type: " + "ignore[misc]\n", "says why"),
+        "a blind except": (
+            "portal/errors.py",
+            OPENING + "x = 1  # no" + "qa: BLE001  # lazy\n",
+            "the agent's sensors",
+        ),
+    },
     "templates keep to the content policy": {
         "a style attribute": ("templates/jobs/job.html", '<p\n style="x">', "1: a style attribute"),
         "a style element": ("templates/jobs/job.html", "<style>p{}</style>", "a <style> element"),

@@ -5,7 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import clocks, leaks, names, openings, pages, promises, purity, rooms, sizes, tree, writes
+from tests.house import (
+    clocks,
+    excuses,
+    leaks,
+    names,
+    openings,
+    pages,
+    promises,
+    purity,
+    rooms,
+    sizes,
+    tree,
+    writes,
+)
 
 RULES: dict[str, Callable[[Path], list[str]]] = {
     "files and functions are short": sizes.too_long,
@@ -15,6 +28,7 @@ RULES: dict[str, Callable[[Path], list[str]]] = {
     "the scheduler imports only what it may": purity.impure,
     "only doors look at the clock": clocks.looks_at_clock,
     "only actions and apply write": writes.writes,
+    "suppressed rules say why": excuses.unexcused,
     "templates keep to the content policy": pages.unfit,
     "nothing of one machine is in the repository": leaks.leaked,
     "the promises to a stranger are kept": promises.broken,
