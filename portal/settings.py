@@ -110,7 +110,6 @@ if TESTING:  # a slow hash costs minutes over a whole test run and proves nothin
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [ROOT / "static"]
-STATIC_ROOT = STATE / "static"
 WHITENOISE_USE_FINDERS = True  # served from the checkout as it is: nothing to collect, no build step
 
 USE_TZ = True

@@ -40,6 +40,7 @@ def join(
         raise Refusal("A node's name has 1 to 63 small letters, digits and inner hyphens.", field="name")
     if len(claim) < 32:
         raise Refusal("The claim must be a random secret of at least 32 characters.", field="claim")
+    _check_hardware(hardware)
     token = _token(join_token, now) if join_token else None
     pool = token.pool if token else default_pool()
     node, _ = Node.objects.select_for_update(of=("self",)).get_or_create(
@@ -63,6 +64,15 @@ def join(
         cluster.approve(node=node, by=token.made_by, now=now)
         node.refresh_from_db()
     return node
+
+
+def _check_hardware(hardware: dict[str, Any]) -> None:
+    gpus = hardware["gpus"]
+    for key in ("slot", "uuid"):
+        if len({gpu[key] for gpu in gpus}) < len(gpus):
+            raise Refusal(f"Two GPUs report the same {key}; each has its own.", field=f"hardware.gpus.{key}")
+    if len({gpu["type"] for gpu in gpus}) > 1:
+        raise Refusal("A node has GPUs of one type; these are of several.", field="hardware.gpus.type")
 
 
 def _token(secret: str, now: datetime) -> JoinToken:

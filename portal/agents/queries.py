@@ -72,3 +72,8 @@ def refusals(names: Iterable[str], since: datetime) -> dict[str, int]:
     ):
         counted[name] = counted.get(name, 0) + count
     return counted
+
+
+def refused(name: str, since: datetime) -> list[Refusal]:
+    """The refused beats of one node since then, by minute and cause, newest first."""
+    return list(Refusal.objects.filter(node_name=name, minute__gte=since).order_by("-minute", "code")[:20])
