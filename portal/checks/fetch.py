@@ -74,19 +74,23 @@ def by_npm() -> None:
 
 
 def _unpack(package: Path, place: Path) -> None:
-    with tarfile.open(package) as archive:
-        archive.extractall(place, filter="data")
-    package.unlink()
+    _untar(package, place)
     for packed in (place / "package" / "bin").glob("*.br"):
         _does([_node(), "-e", INFLATE, str(packed), str(place / packed.stem)])
     for inner in place.glob("*.tar"):
-        with tarfile.open(inner) as archive:
-            archive.extractall(place, filter="data")
-        inner.unlink()
+        _untar(inner, place)
     (place / "chromium").chmod(0o755)
     (place / "run").write_text(RUN)
     (place / "run").chmod(0o755)
     shutil.rmtree(place / "package")
+
+
+def _untar(archive: Path, place: Path) -> None:
+    with tarfile.open(archive) as opened:
+        if hasattr(tarfile, "data_filter"):  # the first releases of 3.11 have none
+            opened.extraction_filter = tarfile.data_filter
+        opened.extractall(place)
+    archive.unlink()
 
 
 def _node() -> str:
