@@ -18,6 +18,16 @@ def inventory() -> QuerySet[Node]:
     )
 
 
+def in_service() -> QuerySet[Node]:
+    """The approved nodes for the map, without the long inventories nobody reads there."""
+    return inventory().filter(approved_at__isnull=False).defer("hardware", "hardware_reported")
+
+
+def pending() -> QuerySet[Node]:
+    """Nodes that wait for an administrator, with what they report."""
+    return Node.objects.filter(approved_at=None).select_related("pool").order_by("name")
+
+
 def node_named(name: str) -> Node:
     """The node of this name, with its GPUs."""
     node = inventory().filter(name=name).first()

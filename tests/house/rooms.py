@@ -29,21 +29,29 @@ EXTRAS = {
         "orders.py": WRITES,
         "refusals.py": WRITES,
     },
+    "cluster": {"cells.py": READS, "hardware.py": READS},
     "cycle": {"apply.py": WRITES, "snapshot.py": READS, "watch.py": WRITES},
     "home": {"context.py": READS, "live.py": DOOR},
     "jobs": {
         "ask.py": READS,
+        "capacity.py": READS,
+        "follow.py": READS,
+        "lines.py": READS,
+        "listing.py": READS,
         "logs.py": WRITES,
+        "order.py": READS,
+        "outlook.py": READS,
         "pages.py": READS,
         "runs.py": WRITES,
         "shown.py": READS,
         "spec.py": READS,
+        "story.py": READS,
     },
     "showback": {"pricing.py": READS},
 }
 PORTAL = {
     *("__init__.py", "settings.py", "urls.py", "asgi.py", "celery.py", "api.py", "errors.py", "bell.py"),
-    *("demo.py", "environment.py", "guard.py", "moments.py", "words.py"),
+    *("demo.py", "environment.py", "guard.py", "moments.py", "streams.py", "words.py"),
 }
 TOOLS = {"up", "checks", "bench"}  # words of manage.py; they are not rooms
 SCHEDULER = {"__init__.py", "wire.py", "core", "agent", "decisions"}

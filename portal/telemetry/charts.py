@@ -1,0 +1,148 @@
+"""Readings to small multiples: one little chart per GPU, all on one scale, and their table twin. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import fmean
+
+from portal import words
+from portal.telemetry.queries import Mean
+
+STEP = timedelta(minutes=1)
+STEPS = 60
+ROW = timedelta(minutes=5)  # of the table twin
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One of the things a GPU tells about itself."""
+
+    key: str  # in the address
+    word: str
+    field: str
+    unit: str
+    top: float = 100.0  # of the scale; more only where something was higher
+
+    def write(self, value: float | None) -> str:
+        if value is None:
+            return ""
+        if self.unit == "GB":
+            return words.memory(round(value))
+        return words.unit(round(value), self.unit)
+
+
+MEASURES = {
+    one.key: one
+    for one in (
+        Measure("activity", "Activity", "util", "%"),
+        Measure("memory", "Memory", "memory_used_mib", "GB", 8 * 1024),
+        Measure("temperature", "Temperature", "temp_c", "°C"),
+        Measure("power", "Power", "power_w", "W", 100),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """The chart of one GPU: paths on a square of 100, and what they say in words."""
+
+    slot: int
+    line: str
+    area: str
+    newest: str
+    said: str
+
+
+def hour(now: datetime) -> datetime:
+    """The begin of the last hour, on a full minute: then a chart only changes once a minute."""
+    return now.replace(second=0, microsecond=0) - (STEPS - 1) * STEP
+
+
+def scale(rows: Iterable[Mean], measure: Measure, least: float = 0.0) -> float:
+    """The top of the common scale: one that fits all, in round numbers."""
+    most = max((value for row in rows if (value := _value(row, measure)) is not None), default=0.0)
+    top = max(measure.top, least)
+    return top if most <= top else float(-(-most // 100) * 100)
+
+
+def multiples(
+    rows: Sequence[Mean], slots: Mapping[int, int], measure: Measure, *, begin: datetime, top: float
+) -> list[Multiple]:
+    """One chart per GPU of `slots` (id to slot); a stretch without readings is a gap, never zero."""
+    return [
+        _multiple(slot, [row for row in rows if row.gpu == gpu], measure, begin=begin, top=top)
+        for gpu, slot in slots.items()
+    ]
+
+
+def _multiple(slot: int, rows: list[Mean], measure: Measure, *, begin: datetime, top: float) -> Multiple:
+    points = [
+        (int((row.at - begin) / STEP), value) for row in rows if (value := _value(row, measure)) is not None
+    ]
+    stretches = _stretches([(step, 100 - 100 * value / top) for step, value in points])
+    values = [value for _, value in points]
+    newest = measure.write(values[-1]) if values else ""
+    return Multiple(
+        slot=slot,
+        line=" ".join("M" + _path(stretch) for stretch in stretches),
+        area=" ".join(_area(stretch) for stretch in stretches),
+        newest=newest,
+        said=_said(slot, measure, values, newest),
+    )
+
+
+def _said(slot: int, measure: Measure, values: list[float], newest: str) -> str:
+    if not values:
+        return f"GPU {slot}: no {measure.word.lower()} readings in the last hour"
+    low, high = measure.write(min(values)), measure.write(max(values))
+    return f"GPU {slot}: {measure.word.lower()} over the last hour from {low} to {high}, newest {newest}"
+
+
+def _stretches(points: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
+    """Cut where a step is missing."""
+    found: list[list[tuple[int, float]]] = []
+    for step, height in points:
+        if found and step - found[-1][-1][0] <= 1:
+            found[-1].append((step, height))
+        else:
+            found.append([(step, height)])
+    return found
+
+
+def _path(stretch: list[tuple[int, float]]) -> str:
+    if len(stretch) == 1:  # one point alone is a short dash, or nobody would see it
+        stretch = [*stretch, (stretch[0][0] + 1, stretch[0][1])]
+    return " ".join(f"{100 * step / (STEPS - 1):.4g} {height:.4g}" for step, height in stretch)
+
+
+def _area(stretch: list[tuple[int, float]]) -> str:
+    first, last = (100 * stretch[end][0] / (STEPS - 1) for end in (0, -1))
+    return f"M{first:.4g} 100 {_path(stretch)} {last:.4g} 100z"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Five minutes of the table twin: one value per GPU."""
+
+    at: datetime
+    values: list[str]
+
+
+def table(rows: Sequence[Mean], gpus: Iterable[int], measure: Measure) -> list[Row]:
+    """The same figures to read, newest first."""
+    found: dict[datetime, dict[int, list[float]]] = {}
+    for row in rows:
+        value = _value(row, measure)
+        if value is not None:
+            begin = row.at - timedelta(minutes=row.at.minute % (ROW // STEP))
+            found.setdefault(begin, {}).setdefault(row.gpu, []).append(value)
+    columns = list(gpus)
+    return [
+        Row(at, [measure.write(fmean(means[gpu])) if gpu in means else "" for gpu in columns])
+        for at, means in sorted(found.items(), reverse=True)
+    ]
+
+
+def _value(row: Mean, measure: Measure) -> float | None:
+    value: float | None = getattr(row, measure.field)
+    return value
