@@ -73,13 +73,15 @@ def _judged(envelope: Any, nodes: dict[str, Node], now: datetime) -> Beat:
     return beat
 
 
+# Rows are locked in the order of their ids, here and in orders.py, so that two writers never wait for each other.
 WRITE = """
+    WITH locked AS (SELECT id FROM cluster_node WHERE id = ANY(%(ids)s) ORDER BY id FOR NO KEY UPDATE)
     UPDATE cluster_node AS node
        SET boot = beat.boot, beat_seq = beat.seq, last_seen_at = %(now)s, isolated = beat.isolated,
            hardware_seen = beat.hardware, latest = beat.latest::jsonb
       FROM unnest(%(ids)s::bigint[], %(boots)s::bigint[], %(seqs)s::bigint[], %(isolated)s::boolean[],
                   %(hardware)s::text[], %(latest)s::text[])
-           AS beat (id, boot, seq, isolated, hardware, latest)
+           AS beat (id, boot, seq, isolated, hardware, latest) JOIN locked USING (id)
      WHERE node.id = beat.id AND (beat.boot, beat.seq) > (node.boot, node.beat_seq)
  RETURNING node.id
 """

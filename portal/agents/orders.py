@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime
 
+from django.db import transaction
 from django.db.models import F
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -26,7 +27,10 @@ def send(node_ids: Iterable[int], *, now: datetime) -> None:
     ids = sorted(set(node_ids))
     if not ids:
         return
-    Node.objects.filter(pk__in=ids).update(orders_seq=F("orders_seq") + 1)
+    with transaction.atomic():
+        rows = Node.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
+        list(rows.values_list("pk"))  # locked in order first, see hearing.py
+        Node.objects.filter(pk__in=ids).update(orders_seq=F("orders_seq") + 1)
     sets = wanted(ids)
     nodes = Node.objects.filter(pk__in=ids, approved_at__isnull=False, boot__gt=0)
     for node in nodes.only("name", "key_version", "boot", "beat_seq", "orders_seq"):
