@@ -1,10 +1,12 @@
 """A plan to rows: each gang in a transaction of its own, and verdicts in bulk where they changed."""
 
+import json
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Max
 
 from portal.cluster.models import SILENT_AFTER, Gpu, Node
@@ -101,28 +103,44 @@ def _names(places: Sequence[Place]) -> list[str]:
     return [names[pk] for pk in shown] + more
 
 
-FIELDS = ["reason", "reason_numbers", "reason_since", "ahead_jobs", "ahead_gpus"]
+# Compare-and-set for all of them at once: a job that changed since the snapshot keeps what it says now.
+WRITE = """
+    UPDATE jobs_job AS job
+       SET reason = found.reason, reason_numbers = found.numbers::jsonb,
+           ahead_jobs = found.ahead_jobs, ahead_gpus = found.ahead_gpus,
+           reason_since = CASE WHEN job.reason = found.reason THEN job.reason_since ELSE %(now)s END
+      FROM unnest(%(jobs)s::bigint[], %(versions)s::bigint[], %(reasons)s::text[], %(numbers)s::text[],
+                  %(ahead_jobs)s::int[], %(ahead_gpus)s::int[])
+           AS found (id, version, reason, numbers, ahead_jobs, ahead_gpus)
+     WHERE job.id = found.id AND job.version = found.version AND job.phase = 'waiting'
+"""
 
 
 def verdicts(found: Sequence[Verdict], *, now: datetime) -> int:
-    """Write why each job waits, in bulk and only where that changed; returns how many did."""
-    by_job = {verdict.job: verdict for verdict in found}
-    rows = Job.objects.filter(phase=Job.Phase.WAITING).only("pk", "version", *FIELDS)
-    changed = []
-    for job in rows:
-        verdict = by_job.get(job.pk)
-        if verdict is None or verdict.job_version != job.version or not _differs(job, verdict):
-            continue
-        if job.reason != verdict.reason:
-            job.reason_since = now
-        job.reason, job.reason_numbers = verdict.reason, dict(verdict.numbers)
-        job.ahead_jobs, job.ahead_gpus = verdict.ahead_jobs, verdict.ahead_gpus
-        changed.append(job)
-    Job.objects.bulk_update(changed, FIELDS, batch_size=500)
-    return len(changed)
+    """Write why each job waits, in one statement and only where that changed; returns how many did."""
+    rows = Job.objects.filter(phase=Job.Phase.WAITING).order_by()
+    known = {
+        job: told
+        for job, *told in rows.values_list("pk", "reason", "reason_numbers", "ahead_jobs", "ahead_gpus")
+    }
+    news = [verdict for verdict in found if known.get(verdict.job, _told(verdict)) != _told(verdict)]
+    if not news:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(
+            WRITE,
+            {
+                "now": now,
+                "jobs": [verdict.job for verdict in news],
+                "versions": [verdict.job_version for verdict in news],
+                "reasons": [verdict.reason.value for verdict in news],
+                "numbers": [json.dumps(dict(verdict.numbers)) for verdict in news],
+                "ahead_jobs": [verdict.ahead_jobs for verdict in news],
+                "ahead_gpus": [verdict.ahead_gpus for verdict in news],
+            },
+        )
+        return int(cursor.rowcount)
 
 
-def _differs(job: Job, verdict: Verdict) -> bool:
-    return (job.reason, job.reason_numbers, job.ahead_jobs, job.ahead_gpus) != (
-        verdict.reason, dict(verdict.numbers), verdict.ahead_jobs, verdict.ahead_gpus,
-    )  # fmt: skip
+def _told(verdict: Verdict) -> list[Any]:
+    return [verdict.reason, dict(verdict.numbers), verdict.ahead_jobs, verdict.ahead_gpus]

@@ -1,18 +1,19 @@
 """Rows to a Snapshot: everything the planner may know, in a handful of queries."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 
 from portal.accounts.models import Team
-from portal.cluster.models import Node
-from portal.cluster.queries import inventory
+from portal.cluster.models import Gpu, Node
 from portal.jobs.models import Hold, Job
 from portal.quotas.models import Quota
 from scheduler.core import model
 
-TIER = {
+TIER: dict[str, model.Tier] = {
     Job.Tier.PRODUCTION: model.Tier.PRODUCTION,
     Job.Tier.STANDARD: model.Tier.STANDARD,
     Job.Tier.OPPORTUNISTIC: model.Tier.OPPORTUNISTIC,
@@ -21,13 +22,11 @@ TIER = {
 
 def take(*, now: datetime) -> model.Snapshot:
     """Six queries, however many jobs and nodes there are."""
-    nodes = [node for node in inventory() if node.approved_at is not None]
-    holds = _live_holds()
-    taken = {(hold.gpu.node_id, hold.gpu.slot) for hold in holds}
+    nodes, gpus, holds = _nodes(), _gpus(), _live_holds()
     return model.Snapshot(
         taken_at=now,
-        nodes=tuple(_node(node, now) for node in nodes),
-        free=_free(nodes, taken),
+        nodes=tuple(_node(node, gpus[node.pk], now) for node in nodes),
+        free=_free(nodes, gpus, {(hold.node, hold.slot) for hold in holds}),
         waiting=_waiting(),
         running=_running(holds),
         teams=_teams(),
@@ -36,11 +35,11 @@ def take(*, now: datetime) -> model.Snapshot:
 
 def of_hardware(*, now: datetime) -> model.Snapshot:
     """Only what decides whether a request could ever run: nodes and teams."""
-    nodes = [node for node in inventory() if node.approved_at is not None]
+    nodes, gpus = _nodes(), _gpus()
     return model.Snapshot(
         taken_at=now,
-        nodes=tuple(_node(node, now) for node in nodes),
-        free=_free(nodes, set()),
+        nodes=tuple(_node(node, gpus[node.pk], now) for node in nodes),
+        free=_free(nodes, gpus, set()),
         teams=_teams(),
     )
 
@@ -52,7 +51,7 @@ def core_job(job: Job) -> model.Job:
         version=job.version,
         team=job.team.name,
         user=job.user.email,
-        tier=TIER[Job.Tier(job.tier)],
+        tier=TIER[job.tier],
         submitted_at=job.submitted_at,
         nodes=job.nodes,
         gpus_per_node=job.gpus_per_node,
@@ -61,7 +60,40 @@ def core_job(job: Job) -> model.Job:
     )
 
 
-def _node(node: Node, now: datetime) -> model.Node:
+Domains = Mapping[int, Mapping[int, int]]  # by node and slot: the NVLink domain of the GPU there
+
+
+class _Held(NamedTuple):
+    """What the planner needs of a live hold. Whole rows would carry every node's readings, once per GPU."""
+
+    node: int
+    slot: int
+    gpu_type: str
+    run: int
+    started_at: datetime | None
+    created_at: datetime
+    job: int
+    team: str
+    tier: str
+    limit_s: int | None
+
+
+def _nodes() -> list[Node]:
+    """Without what is large and says nothing about places."""
+    rows = Node.objects.filter(approved_at__isnull=False).select_related("pool__cluster")
+    rows = rows.defer("hardware", "hardware_reported", "latest")
+    return list(rows.order_by("pool__cluster__name", "block", "rack", "name"))
+
+
+def _gpus() -> Domains:
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    rows = Gpu.objects.filter(retired_at=None).order_by()
+    for node, slot, domain in rows.values_list("node_id", "slot", "nvlink_domain"):
+        found[node][slot] = domain
+    return found
+
+
+def _node(node: Node, gpus: Mapping[int, int], now: datetime) -> model.Node:
     state = node.state(now)
     return model.Node(
         id=node.pk,
@@ -71,60 +103,61 @@ def _node(node: Node, now: datetime) -> model.Node:
         block=node.block,
         rack=node.rack,
         gpu_type=node.gpu_type,
-        nvlink=_nvlink(node),
+        # A slot without a GPU gets a domain of its own; it is never free.
+        nvlink=tuple(gpus.get(slot, -1 - slot) for slot in range(max(gpus, default=-1) + 1)),
         usable=state == Node.State.READY,
         why_not="" if state == Node.State.READY else state.value,
     )
 
 
-def _nvlink(node: Node) -> tuple[int, ...]:
-    """The NVLink domain of each slot; a slot without a GPU gets one of its own, which is never free."""
-    domains = {gpu.slot: gpu.nvlink_domain for gpu in node.gpus.all()}
-    return tuple(domains.get(slot, -1 - slot) for slot in range(max(domains, default=-1) + 1))
-
-
-def _free(nodes: list[Node], taken: set[tuple[int, int]]) -> "np.typing.NDArray[np.bool_]":
-    widest = max((len(_nvlink(node)) for node in nodes), default=0)
+def _free(nodes: list[Node], gpus: Domains, taken: set[tuple[int, int]]) -> "np.typing.NDArray[np.bool_]":
+    widest = max((slot + 1 for node in nodes for slot in gpus[node.pk]), default=0)
     free = np.zeros((len(nodes), widest), dtype=np.bool_)
     for row, node in enumerate(nodes):
-        for gpu in node.gpus.all():
-            free[row, gpu.slot] = (node.pk, gpu.slot) not in taken
+        for slot in gpus[node.pk]:
+            free[row, slot] = (node.pk, slot) not in taken
     return free
 
 
 def _waiting() -> tuple[model.Job, ...]:
-    rows = Job.objects.filter(phase=Job.Phase.WAITING).select_related("team", "user")
-    return tuple(core_job(job) for job in rows.defer("command", "env").order_by("submitted_at", "pk"))
-
-
-def _live_holds() -> list[Hold]:
-    return list(
-        Hold.objects.filter(released_at=None)
-        .select_related("gpu__node", "run__job__team")
-        .defer("run__job__command", "run__job__env")
+    rows = Job.objects.filter(phase=Job.Phase.WAITING).order_by("submitted_at", "pk")
+    found = rows.values_list(
+        "pk", "version", "team__name", "user__email", "tier", "submitted_at", "nodes", "gpus_per_node",
+        "gpu_type", "limit_s",
+    )  # fmt: skip
+    return tuple(
+        model.Job(pk, version, team, user, TIER[tier], submitted_at, nodes, gpus, kind, limit_s)
+        for pk, version, team, user, tier, submitted_at, nodes, gpus, kind, limit_s in found
     )
 
 
-def _running(holds: list[Hold]) -> tuple[model.Running, ...]:
-    by_run: dict[int, list[Hold]] = defaultdict(list)
+def _live_holds() -> list[_Held]:
+    rows = Hold.objects.filter(released_at=None).values_list(
+        "gpu__node_id", "gpu__slot", "gpu__node__gpu_type", "run_id", "run__started_at", "run__created_at",
+        "run__job_id", "run__job__team__name", "run__job__tier", "run__job__limit_s",
+    )  # fmt: skip
+    return [_Held(*row) for row in rows]
+
+
+def _running(holds: list[_Held]) -> tuple[model.Running, ...]:
+    by_run: dict[int, list[_Held]] = defaultdict(list)
     for hold in holds:
-        by_run[hold.run_id].append(hold)
-    found = []
-    for mine in by_run.values():
-        run, job = mine[0].run, mine[0].run.job
-        began = run.started_at or run.created_at
-        found.append(
-            model.Running(
-                job=job.pk,
-                team=job.team.name,
-                tier=TIER[Job.Tier(job.tier)],
-                gpu_type=mine[0].gpu.node.gpu_type,
-                gpus=len(mine),
-                nodes=tuple(sorted({hold.gpu.node_id for hold in mine})),
-                ends_by=began + timedelta(seconds=job.limit_s) if job.limit_s else None,
-            )
-        )
-    return tuple(found)
+        by_run[hold.run].append(hold)
+    return tuple(_run(mine) for mine in by_run.values())
+
+
+def _run(holds: list[_Held]) -> model.Running:
+    one = holds[0]
+    began = one.started_at or one.created_at
+    return model.Running(
+        job=one.job,
+        team=one.team,
+        tier=TIER[one.tier],
+        gpu_type=one.gpu_type,
+        gpus=len(holds),
+        nodes=tuple(sorted({hold.node for hold in holds})),
+        ends_by=began + timedelta(seconds=one.limit_s) if one.limit_s else None,
+    )
 
 
 def _teams() -> tuple[model.Team, ...]:

@@ -44,7 +44,9 @@ def test_a_node_that_speaks_again_in_time_lost_nothing(stage: Stage) -> None:
     assert (phase(job), held(run), lost()) == ("running", 1, set())
 
 
-def test_after_the_time_out_it_is_lost_its_runs_end_and_the_job_queues_again_in_its_place(stage: Stage) -> None:
+def test_after_the_time_out_it_is_lost_its_runs_end_and_the_job_queues_again_in_its_place(
+    stage: Stage,
+) -> None:
     stage.add_nodes("n1")
     job, behind = stage.submit(gpus_per_node=8), None
     first = stage.running(job)
