@@ -19,8 +19,12 @@ FURNITURE = {
 # furniture each one is: it reads, it writes (as actions.py may), or it is a door (and looks at the clock).
 READS, WRITES, DOOR = "reads", "writes", "door"
 EXTRAS = {
-    # create_user is Django's name
-    "accounts": {"may.py": READS, "models.py": WRITES, "rules.py": READS, "tries.py": READS},
+    "accounts": {
+        "may.py": READS,
+        "models.py": WRITES,  # create_user is Django's name, and Django's place for it
+        "rules.py": READS,
+        "tries.py": READS,
+    },
     "agents": {
         "ears.py": DOOR,  # a bootstep of a worker: nobody above it could pass the time
         "fences.py": READS,
@@ -31,21 +35,12 @@ EXTRAS = {
     },
     "cluster": {"cells.py": READS, "hardware.py": READS},
     "cycle": {"apply.py": WRITES, "snapshot.py": READS, "watch.py": WRITES},
-    "home": {"context.py": READS, "live.py": DOOR},
+    "home": {"context.py": READS, "live.py": READS},
     "jobs": {
-        "ask.py": READS,
-        "capacity.py": READS,
-        "follow.py": READS,
-        "lines.py": READS,
-        "listing.py": READS,
+        **dict.fromkeys(("ask.py", "capacity.py", "follow.py", "lines.py", "listing.py", "order.py"), READS),
+        **dict.fromkeys(("outlook.py", "pages.py", "shown.py", "spec.py", "story.py"), READS),
         "logs.py": WRITES,
-        "order.py": READS,
-        "outlook.py": READS,
-        "pages.py": READS,
         "runs.py": WRITES,
-        "shown.py": READS,
-        "spec.py": READS,
-        "story.py": READS,
     },
     "showback": {"pricing.py": READS},
 }
