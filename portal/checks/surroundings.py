@@ -19,8 +19,11 @@ NOWHERE = {
 
 def environment() -> dict[str, str]:
     """The caller's environment without anything that names a server, a state or a demo."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BERTH_", "DJANGO_"))}
-    return kept | NOWHERE
+    return {name: value for name, value in os.environ.items() if _is_harmless(name)} | NOWHERE
+
+
+def _is_harmless(name: str) -> bool:
+    return name == "BERTH_VENV" or not name.startswith(("BERTH_", "DJANGO_"))
 
 
 def tool(name: str) -> str:
