@@ -111,8 +111,7 @@ class SmallUp:
     def left(self) -> list[str]:
         """Everything on the machine that this `up` started and that still runs."""
         marks = (str(self.state), self.secret(), f"JOURNAL={self.place / 'journal'}")
-        found = [one for one in everyone() if not one.over]
-        return [command_of(one.pid) for one in found if any(m in _traces(one.pid) for m in marks)]
+        return [command for mark in marks for command in commands_with(mark)]
 
     def child(self, name: str) -> Process:
         """The running child of that name."""
@@ -123,8 +122,17 @@ def command_of(pid: int) -> str:
     return _read(pid, "cmdline")
 
 
+def commands_with(trace: str) -> list[str]:
+    """What runs on this machine and has this in its command, its environment or its working directory."""
+    return [command_of(one.pid) for one in everyone() if not one.over and trace in _traces(one.pid)]
+
+
 def _traces(pid: int) -> str:
-    return _read(pid, "cmdline") + _read(pid, "environ")
+    try:
+        where = str(Path(f"/proc/{pid}/cwd").readlink())
+    except OSError:
+        where = ""
+    return " ".join([_read(pid, "cmdline"), _read(pid, "environ"), where])
 
 
 def _read(pid: int, what: str) -> str:

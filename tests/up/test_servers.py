@@ -20,7 +20,7 @@ from portal.up.postgres import Postgres
 from portal.up.trouble import Trouble
 from portal.up.unprivileged import Guise
 from portal.up.valkey import Valkey
-from tests.up.harness import clean_environment, eventually
+from tests.up.harness import clean_environment, commands_with, eventually
 
 AN_ACCOUNT = next(account.pw_uid for account in pwd.getpwall() if account.pw_uid)
 NO_ACCOUNT = next(uid for uid in range(1234, 9999) if uid not in {a.pw_uid for a in pwd.getpwall()})
@@ -64,11 +64,6 @@ def run_as(prefix: tuple[str, ...], place: Path, *words: str) -> subprocess.Comp
     return subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=60)
 
 
-def processes_below(place: Path) -> list[str]:
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return [line for line in listed.stdout.splitlines() if str(place) in line and not line.startswith("ps ")]
-
-
 @pytest.mark.parametrize(
     "uid", [AN_ACCOUNT, NO_ACCOUNT, 0], ids=["an ordinary user", "a user without an account", "root"]
 )
@@ -79,7 +74,7 @@ def test_both_servers_run_for(uid: int, tmp_path: Path) -> None:
 
 def test_they_die_with_the_process_that_started_them(tmp_path: Path) -> None:
     assert run_as((), tmp_path, "die").returncode == -signal.SIGKILL
-    eventually(lambda: not processes_below(tmp_path))
+    eventually(lambda: not commands_with(str(tmp_path)))
 
 
 def test_the_database_has_what_the_holds_need(postgres: Postgres) -> None:
@@ -205,8 +200,7 @@ def test_valkey_lets_in_nobody_but_the_portal(valkey: Valkey) -> None:
 
 def test_the_portals_password_is_in_no_command_line_and_no_open_file(valkey: Valkey) -> None:
     password = (valkey.directory / "password").read_text()
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    assert password not in listed.stdout
+    assert not commands_with(password)
     assert password not in (valkey.directory / "valkey.conf").read_text()
     assert (valkey.directory / "password").stat().st_mode & 0o077 == 0
 
