@@ -83,7 +83,7 @@ class PortalDouble:
                 sent_at=now,
                 expires_at=now + 60,
                 ack=newest.seq if newest else 0,
-                beat_every_s=0.5,
+                beat_every_s=0.2,
                 runs=self.runs,
             )
             self.push(wire.seal("orders", self.node, orders.to_body() | changes, self.key))
@@ -98,7 +98,7 @@ class PortalDouble:
     def _listen(self) -> None:
         while not self._over.is_set():
             try:
-                popped = self._redis.brpop(["beats"], timeout=0.5)  # type: ignore[arg-type]  # typed as whole seconds
+                popped = self._redis.brpop(["beats"], timeout=0.1)  # type: ignore[arg-type]  # typed as whole seconds
             except RedisError:
                 self._over.wait(0.2)
                 continue
