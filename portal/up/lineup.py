@@ -132,7 +132,7 @@ def _agent(state: State, number: int, address: str) -> Child:
         name,
         Stage.AGENTS,
         (sys.executable, "-m", "scheduler.agent", *words),
-        ready_words=" ready.",
+        ready_words=" is in service",
         env={"BERTH_RACK": f"r{(number - 1) // 4 + 1:02}", "BERTH_BLOCK": f"b{(number - 1) // 16 + 1}"},
         without=_PORTAL_ONLY,
     )

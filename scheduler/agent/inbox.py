@@ -38,6 +38,8 @@ class Inbox:
         self.lost_touch = orders.boot != self._boot
         last = self.orders.seq if self.orders else 0
         orders.refuse_stale(now=time.time(), boot=self._boot, seq=last)
+        if self.orders is None:
+            log.info("the first orders are here: %s is in service", self._node)
         self.orders = orders
 
     def _say_once_a_minute(self, why: wire.Refused) -> None:

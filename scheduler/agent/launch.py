@@ -104,7 +104,8 @@ def _start_shim(directory: Path) -> int:
             stdin=subprocess.DEVNULL,
             stdout=words,
             stderr=words,
-            env={"PATH": _PATH},
+            # By this mark a later `up` finds and ends what one that was killed left behind.
+            env={"PATH": _PATH, **{name: os.environ[name] for name in ("BERTH_UP",) if name in os.environ}},
             cwd="/",
             start_new_session=True,
         )
