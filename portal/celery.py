@@ -20,7 +20,13 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     # A request must not hang on an absent Redis: beat ticks anyway, so a lost bell costs seconds.
     task_publish_retry=False,
-    broker_transport_options={"socket_timeout": 5, "socket_connect_timeout": 2},
+    broker_transport_options={
+        "socket_timeout": 5,
+        "socket_connect_timeout": 1,
+        # How often a sender tries to connect; without these it is for ever, or for six seconds.
+        "max_retries": 1,
+        "interval_start": 0.1,
+    },
     timezone="UTC",
     beat_max_loop_interval=1,
     beat_schedule={
