@@ -40,7 +40,7 @@ def steps(report: Path | None = None) -> list[Step]:
     counted = (f"--junitxml={report}",) if report else ()
     return [
         Step("types", (PYTHON, "-m", "mypy")),
-        Step("house", (PYTHON, "-m", "pytest", "-q", *counted, "tests/house")),
+        Step("house", (PYTHON, "-m", "pytest", "-q", "--tb=short", *counted, "tests/house")),
         Step("migrations", (PYTHON, "-m", "portal.checks.migrations")),
         Step("imports", (tool("lint-imports"), "--no-cache", "--no-logo")),
         Step("format", (tool("ruff"), "format", "--check", ".")),
