@@ -35,10 +35,12 @@ EXTRAS = {
     },
     "cluster": {"cells.py": READS, "hardware.py": READS},
     "cycle": {"apply.py": WRITES, "snapshot.py": READS, "watch.py": WRITES},
-    "home": {"context.py": READS, "live.py": READS},
+    "home": dict.fromkeys(("asks.py", "context.py", "live.py", "spending.py"), READS),
     "jobs": {
-        **dict.fromkeys(("ask.py", "capacity.py", "follow.py", "lines.py", "listing.py", "order.py"), READS),
-        **dict.fromkeys(("outlook.py", "pages.py", "shown.py", "spec.py", "story.py"), READS),
+        **dict.fromkeys(
+            ("ask.py", "capacity.py", "download.py", "follow.py", "lines.py", "listing.py", "order.py"), READS
+        ),
+        **dict.fromkeys(("outlook.py", "pages.py", "portrait.py", "shown.py", "spec.py", "story.py"), READS),
         "logs.py": WRITES,
         "runs.py": WRITES,
     },
