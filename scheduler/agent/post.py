@@ -38,6 +38,7 @@ class BrokerPost:
     def send(self, envelope: dict[str, Any]) -> bool:
         try:
             if self._producer is None:
+                self._connection.ensure_connection(max_retries=0)  # kombu's own pause would hold up the heart
                 self._producer = Producer(self._connection.channel(), auto_declare=False)
             self._producer.publish(envelope, exchange="", routing_key="beats", serializer="json")
         except _FAILURES as why:
@@ -55,11 +56,12 @@ class BrokerPost:
             self._connection.collect(socket_timeout=TIMEOUT_S)
 
     def _note(self, why: Exception) -> None:
-        words = f"beats cannot be sent: {why}"
+        cause = why.__cause__ or why  # kombu wraps what it met while connecting
+        words = f"beats cannot be sent: {cause}"
         if words != self._said:
             log.warning("%s", words)
             self._said = words
-        if not isinstance(why, AuthenticationError | NoPermissionError):
+        if not isinstance(cause, AuthenticationError | NoPermissionError):
             self._refused_since = None
             return
         now = time.monotonic()

@@ -30,13 +30,17 @@ def eventually(what: Callable[[], Any], limit_s: float = 15.0) -> Any:
 class AgentProcess:
     """`python -m scheduler.agent` with a state directory of its own."""
 
-    def __init__(self, portal: PortalDouble, state: Path, *options: str) -> None:
+    def __init__(self, portal: PortalDouble, state: Path, *options: str, first: str = "") -> None:
+        """`first` is Python to run before, where a test cannot wait for the agent's own patience."""
         self.portal, self.state, self.options = portal, state, options
+        self.program = ["-c", f"{first}\nfrom scheduler.agent.__main__ import main\nraise SystemExit(main())"]
+        if not first:
+            self.program = ["-m", "scheduler.agent"]
         self.log = state.with_name(f"{state.name}.log")
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, **env: str) -> "AgentProcess":
-        command = [sys.executable, "-m", "scheduler.agent", "--name", self.portal.node, "--simulate"]
+        command = [sys.executable, *self.program, "--name", self.portal.node, "--simulate"]
         command += ["--portal", self.portal.url, "--state", str(self.state), *self.options]
         with self.log.open("ab") as log:
             plain = {"PATH": os.environ["PATH"], **env}

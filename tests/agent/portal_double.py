@@ -26,7 +26,6 @@ class PortalDouble:
     def __init__(self, redis_url: str, node: str = "n01") -> None:
         self.node, self.redis_url = node, redis_url
         self.key = secrets.token_bytes(32)
-        self.token = "node-token"
         self.join_answer = 200  # 202: pending; 403: refused; 503: away
         self.joins: list[dict[str, Any]] = []
         self.specs: dict[int, dict[str, Any]] = {}
@@ -36,7 +35,7 @@ class PortalDouble:
         self.runs: tuple[wire.RunWanted, ...] = ()
         self.beats: list[wire.Beat] = []
         self.seq = 0
-        self._row = Node(name=node)
+        self._row = Node(name=node)  # key_version is what a real portal raises to change all its keys
         self._redis = Redis.from_url(redis_url, socket_timeout=2)
         self.open_fence()
         self._celery = Celery(broker=redis_url, set_as_current=False)
@@ -54,6 +53,12 @@ class PortalDouble:
     def open_fence(self) -> None:
         """The node's Redis user, with exactly the rights that the real portal gives."""
         self._redis.execute_command("ACL", "SETUSER", keys.redis_user(self._row), *fences.rights(self._row))
+
+    def change_keys(self) -> None:
+        """The node's Redis password and HTTP token from now on are others."""
+        self._row.key_version += 1
+        self.open_fence()
+        self._redis.execute_command("CLIENT", "KILL", "USER", keys.redis_user(self._row))
 
     def close(self) -> None:
         self._over.set()
@@ -183,7 +188,7 @@ class PortalDouble:
     def _refusal(self, asked: BaseHTTPRequestHandler) -> tuple[int, object] | None:
         if self.is_away:
             return 503, {"detail": "The portal is being restarted."}
-        if asked.headers["Authorization"] != f"Bearer {self.token}":
+        if asked.headers["Authorization"] != f"Bearer {keys.http_token(self._row)}":
             return 401, {"detail": "No."}
         return None
 
@@ -196,7 +201,7 @@ class PortalDouble:
         return 200, {
             "state": "approved",
             "node": self.node,
-            "token": self.token,
+            "token": keys.http_token(self._row),
             "wire_key": self.key.hex(),
             "redis_url": self._redis_url_of_node(),
             "queue": fences.queue_of(self.node),
