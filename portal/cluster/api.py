@@ -1,6 +1,8 @@
 """The API's door to machines."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone
@@ -8,6 +10,8 @@ from ninja import Router, Schema
 
 from portal.accounts.may import may_call
 from portal.cluster import queries
+from portal.cluster.models import Gpu, Node
+from portal.jobs.models import Job
 from portal.jobs.queries import jobs_on
 
 router = Router(tags=["cluster"])
@@ -37,33 +41,21 @@ class NodeOut(Schema):
 
 @router.get("/nodes", response=list[NodeOut])
 @may_call("cluster.see")
-def nodes(request: HttpRequest) -> list[dict[str, object]]:
+def nodes(request: HttpRequest) -> list[dict[str, Any]]:
     """Every node with its state and its GPUs, and which job holds each."""
     now = timezone.now()
     found = list(queries.inventory())
     held = jobs_on([node.pk for node in found])
-    return [
-        {
-            "name": node.name,
-            "cluster": node.pool.cluster.name,
-            "pool": node.pool.name,
-            "block": node.block,
-            "rack": node.rack,
-            "gpu_type": node.gpu_type,
-            "state": node.state(now),
-            "drain_reason": node.drain_reason,
-            "last_seen_at": node.last_seen_at,
-            "gpus": [
-                {
-                    "slot": gpu.slot,
-                    "uuid": gpu.uuid,
-                    "name": gpu.name,
-                    "memory_mib": gpu.memory_mib,
-                    "nvlink_domain": gpu.nvlink_domain,
-                    "job": held[gpu.pk].pk if gpu.pk in held else None,
-                }
-                for gpu in node.gpus.all()
-            ],
-        }
-        for node in found
-    ]
+    return [_node(node, now) | {"gpus": [_gpu(gpu, held) for gpu in node.gpus.all()]} for node in found]
+
+
+def _node(node: Node, now: datetime) -> dict[str, Any]:
+    told = ("name", "block", "rack", "gpu_type", "drain_reason", "last_seen_at")
+    where = {"cluster": node.pool.cluster.name, "pool": node.pool.name, "state": node.state(now)}
+    return {field: getattr(node, field) for field in told} | where
+
+
+def _gpu(gpu: Gpu, held: Mapping[int, Job]) -> dict[str, Any]:
+    told = ("slot", "uuid", "name", "memory_mib", "nvlink_domain")
+    job = held.get(gpu.pk)
+    return {field: getattr(gpu, field) for field in told} | {"job": job.pk if job else None}

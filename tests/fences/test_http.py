@@ -63,7 +63,7 @@ TOKENS = {
     "the right name with another's secret": lambda node: keys.http_token(node)[:-1] + "x",
     "of an older key": lambda node: keys.http_token(Node(name=node.name, key_version=0)),
     "the wire key": lambda node: keys.wire_key(node).hex(),
-    "the password for Redis": lambda node: keys.redis_password(node),
+    "the password for Redis": keys.redis_password,
     "not even text a header should hold": lambda node: "node_\x7f",
 }
 
