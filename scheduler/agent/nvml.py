@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pynvml
@@ -80,16 +80,17 @@ class Nvml:
         return Reading(tuple(seen), tuple(processes), tuple(findings))
 
     def _find_gpus(self) -> None:
-        found: list[tuple[int, Any]] = []
+        found: list[tuple[Gpu, Any]] = []
         for slot in range(min(pynvml.nvmlDeviceGetCount(), wire.MAX_GPUS)):
             try:
-                found.append((slot, pynvml.nvmlDeviceGetHandleByIndex(slot)))
-            except pynvml.NVMLError as why:
+                handle = pynvml.nvmlDeviceGetHandleByIndex(slot)
+                found.append((_gpu(slot, handle), handle))
+            except pynvml.NVMLError as why:  # not part of the inventory, and the node says why
                 self._missing += (wire.Finding(_code(why), None, f"GPU {slot}: {_words(why)}."),)
         self._handles = [handle for _, handle in found]
         domains = _domains(self._handles)
         self.gpus = tuple(
-            _gpu(slot, handle, domain) for (slot, handle), domain in zip(found, domains, strict=True)
+            replace(gpu, nvlink_domain=domain) for (gpu, _), domain in zip(found, domains, strict=True)
         )
 
 
@@ -101,7 +102,7 @@ def _told(ask: Callable[..., Any], *args: Any) -> Any:
         return None
 
 
-def _gpu(slot: int, handle: Any, domain: int) -> Gpu:
+def _gpu(slot: int, handle: Any) -> Gpu:
     name = str(_told(pynvml.nvmlDeviceGetName, handle) or "GPU")
     memory = _told(pynvml.nvmlDeviceGetMemoryInfo, handle)
     return Gpu(
@@ -110,7 +111,7 @@ def _gpu(slot: int, handle: Any, domain: int) -> Gpu:
         type=type_of(name),
         name=name,
         memory_mib=memory.total // 2**20 if memory else 0,
-        nvlink_domain=domain,
+        nvlink_domain=slot,
     )
 
 

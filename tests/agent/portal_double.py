@@ -35,6 +35,7 @@ class PortalDouble:
         self.runs: tuple[wire.RunWanted, ...] = ()
         self.beats: list[wire.Beat] = []
         self.seq = 0
+        self.beat_every_s = 0.2
         self._row = Node(name=node)  # key_version is what a real portal raises to change all its keys
         self._redis = Redis.from_url(redis_url, socket_timeout=2)
         self.open_fence()
@@ -88,7 +89,7 @@ class PortalDouble:
                 sent_at=now,
                 expires_at=now + 60,
                 ack=newest.seq if newest else 0,
-                beat_every_s=0.2,
+                beat_every_s=self.beat_every_s,
                 runs=self.runs,
             )
             self.push(wire.seal("orders", self.node, orders.to_body() | changes, self.key))
