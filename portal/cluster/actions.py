@@ -13,10 +13,14 @@ from portal.journal.actions import note
 from portal.journal.models import Entry
 from scheduler.wire import digest
 
+NO_GPUS = "none"
+
 
 @transaction.atomic
 def approve(*, node: Node, by: User | None, now: datetime) -> None:
     """Let a node in, or accept its changed hardware: what it reported last becomes what it has."""
+    node = Node.objects.select_for_update(of=("self",)).get(pk=node.pk)
+    _check_inventory(node, node.hardware_reported["gpus"])
     first = bool(Node.objects.filter(pk=node.pk, approved_at=None).update(approved_at=now, approved_by=by))
     _take_inventory(node, node.hardware_reported, now)
     who, what = (by.full_name if by else "a join token"), ("" if first else "'s changed hardware")
@@ -58,6 +62,26 @@ def resume(*, node: Node, by: User, now: datetime) -> None:
         bell.ring()
 
 
+def _check_inventory(node: Node, gpus: list[dict[str, Any]]) -> None:
+    kinds = sorted({gpu["type"] for gpu in gpus})
+    if len(kinds) > 1:
+        raise Refusal(f"{node.name} reports {' and '.join(kinds)}; all GPUs of a node must be of one type.")
+    for what in ("slot", "uuid"):
+        if len({gpu[what] for gpu in gpus}) < len(gpus):
+            raise Refusal(f"{node.name} reports two GPUs with the same {what}; mend its inventory.")
+    # Bills go by the type of the node that a GPU sits in.
+    if node.approved_at and kinds and node.gpu_type not in (*kinds, NO_GPUS):
+        raise Conflict(
+            f"{node.name} had {node.gpu_type} and now reports {kinds[0]}; let it join under another name, "
+            "so that what it cost before stays true."
+        )
+
+
+def _kind(node: Node, gpus: list[dict[str, Any]]) -> str:
+    """A node whose GPUs are all gone keeps their type, for its bills."""
+    return gpus[0]["type"] if gpus else node.gpu_type if node.gpus.exists() else NO_GPUS
+
+
 def _take_inventory(node: Node, hardware: dict[str, Any], now: datetime) -> None:
     """Make the GPU rows what the hardware says; a GPU that is gone is kept for its bills."""
     uuids = [gpu["uuid"] for gpu in hardware["gpus"]]
@@ -74,6 +98,6 @@ def _take_inventory(node: Node, hardware: dict[str, Any], now: datetime) -> None
         hardware=hardware,
         hardware_digest=digest(hardware),
         hardware_seen=digest(hardware),
-        gpu_type=hardware["gpus"][0]["type"] if hardware["gpus"] else "none",
+        gpu_type=_kind(node, hardware["gpus"]),
         **{key: hardware[key] for key in ("cpus", "memory_mib", "block", "rack")},
     )

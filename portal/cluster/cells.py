@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from portal import words
 from portal.cluster.models import Gpu, Node
@@ -57,6 +58,8 @@ class Line:
     note: str
     activity: float | None = None
     hottest: float | None = None
+    watts: float | None = None
+    held_utils: tuple[float, ...] = ()  # of the GPUs that a job holds
     findings: list[str] = field(default_factory=list)
 
     @property
@@ -88,7 +91,9 @@ def line(node: Node, holders: Mapping[int, Holder], *, now: datetime, colour: Co
     held = [gpu for gpu in gpus if gpu.pk in holders]
     idle = len(gpus) - len(held)
     told = node.latest.get("gpus", []) if state in (Node.State.READY, Node.State.DRAINED) else []
-    utils = [one["util"] for one in told if one["util"] is not None]
+    utils = _told(told, "util")
+    watts = _told(told, "power_w")
+    mine = {gpu.uuid for gpu in held}
     return Line(
         node=node,
         state=state,
@@ -98,9 +103,16 @@ def line(node: Node, holders: Mapping[int, Holder], *, now: datetime, colour: Co
         out=0 if state == Node.State.READY else idle,
         note=_note(state, held=len(held), free=idle),
         activity=sum(utils) / len(utils) if utils else None,
-        hottest=max((one["temp_c"] for one in told if one["temp_c"] is not None), default=None),
+        hottest=max(_told(told, "temp_c"), default=None),
+        watts=sum(watts) if watts else None,
+        held_utils=tuple(_told([one for one in told if one["uuid"] in mine], "util")),
         findings=findings(node),
     )
+
+
+def _told(readings: Iterable[Mapping[str, Any]], key: str) -> list[float]:
+    """What was measured; what was not is left out, never zero."""
+    return [one[key] for one in readings if one.get(key) is not None]
 
 
 def _cells(

@@ -60,6 +60,28 @@ class Picture:
     def out(self) -> int:
         return sum(line.out for line in self.lines)
 
+    @property
+    def largest(self) -> str:
+        """What fits into one node: 4 H100, 8 A100."""
+        return ", ".join(f"{one.one_node} {one.gpu_type}" for one in self.room if one.one_node)
+
+    @property
+    def activity(self) -> float | None:
+        """The mean over all GPUs that jobs hold."""
+        utils = [util for line in self.lines for util in line.held_utils]
+        return sum(utils) / len(utils) if utils else None
+
+    @property
+    def power_kw(self) -> str | None:
+        watts = [line.watts for line in self.lines if line.watts is not None]
+        return words.decimal(sum(watts) / 1000, 1 if sum(watts) < 100_000 else 0) if watts else None
+
+    @property
+    def hottest(self) -> Line | None:
+        """The node with the hottest GPU."""
+        warm = [line for line in self.lines if line.hottest is not None]
+        return max(warm, key=lambda line: line.hottest or 0.0, default=None)
+
 
 def picture(
     nodes: Iterable[Node], holders: Mapping[int, Holder], *, now: datetime, colour: Colour = by_team

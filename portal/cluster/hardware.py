@@ -13,6 +13,7 @@ class Hardware:
     """An inventory as a person reads it before letting it in."""
 
     gpus: str
+    products: str
     machine: str
     place: str
 
@@ -30,6 +31,7 @@ def described(reported: Mapping[str, Any]) -> Hardware:
     place = [f"{word} {reported[word]}" for word in ("block", "rack") if reported.get(word)]
     return Hardware(
         gpus=words.listed(listed) if listed else "no GPUs",
+        products=words.listed(list(dict.fromkeys(str(one["name"]) for one in gpus))),
         machine=", ".join(part for part in machine if part),
         place=", ".join(place) or "no place reported",
     )

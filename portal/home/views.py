@@ -1,9 +1,22 @@
 """The home page, and the address that says the portal is alive."""
 
+from datetime import datetime, timedelta
+from typing import Any
+
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from portal.accounts.may import PersonRequest, may
+from portal.cycle import watch
+from portal.home import asks, charts, queries, spending
+from portal.home.live import answer
+from portal.jobs.capacity import levels, rooms
+from portal.jobs.models import Job
+from portal.jobs.queries import costs, why
+from portal.showback.pricing import Bill
+
+SHOWN_ASKS = 6
 
 
 @may("portal.alive")
@@ -16,4 +29,62 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 @may("home.see")
 def home(request: PersonRequest) -> HttpResponse:
-    return HttpResponse()
+    """What its reader came for, by role: what needs them, their jobs, their quota, free GPUs, money."""
+    now = timezone.now()
+    free = rooms(now=now)
+    found = _asks(request, now)
+    teams = levels(queries.teams_to_show(request.standing))
+    context = {
+        "now": now, "asks": found[:SHOWN_ASKS], "more": len(found) - SHOWN_ASKS, "rooms": free,
+        "free": sum(room.free for room in free), "total": sum(room.gpus + room.out for room in free),
+        "out": sum(room.out for room in free), "busy": sum(room.gpus - room.free for room in free),
+        "headline": asks.headline(len(found)) if found else "",
+        "largest": ", ".join(f"{room.largest} {room.gpu_type}" for room in free if room.largest),
+        "quotas": charts.quota_bars(level for each in teams.values() for level in each),
+        "deaf": request.user.is_administrator and bool(free) and watch.silence_is_ours(now=now),
+    }  # fmt: skip
+    context |= _work(request, now) | _money(request, now)
+    return answer(request, "home/home.html", "home/_home.html", context)
+
+
+def _asks(request: PersonRequest, now: datetime) -> list[asks.Ask]:
+    nodes = queries.nodes_in_need(now=now) if request.standing.may("node.approve") else ()
+    return asks.of_nodes(nodes, now=now) + asks.of_failures(queries.failures(request.user, now=now))
+
+
+def _work(request: PersonRequest, now: datetime) -> dict[str, Any]:
+    """The jobs that are not over: one's own, or with ?whose=team all that one may see."""
+    own = bool(request.standing.member_of | request.standing.lead_of)
+    of_team = request.GET.get("whose", "" if own else "team") == "team"
+    jobs = queries.live_jobs(request.standing, of_team=of_team)
+    bills, places = costs([job.pk for job in jobs], now=now), queries.places(jobs)
+    held = [job for job in jobs if job.phase != Job.Phase.WAITING]
+    waiting = [job for job in jobs if job.phase == Job.Phase.WAITING]
+    return {
+        "whose": "team" if of_team else "mine", "held": held, "waiting": waiting,
+        "lines": [_line(job, bills.get(job.pk, Bill()), places.get(job.pk, []), now) for job in jobs],
+        "held_gpus": sum(job.gpus for job in held), "wanted_gpus": sum(job.gpus for job in waiting),
+        "again": queries.start_again(request.user),
+        "may_submit": own,
+    }  # fmt: skip
+
+
+def _line(job: Job, bill: Bill, nodes: list[str], now: datetime) -> dict[str, Any]:
+    reason = why(job, now=now)
+    # A job that waits again began once, but that run is over.
+    began: datetime | None = None if reason else getattr(job, "began_at", None)
+    return {
+        "job": job, "bill": bill, "nodes": nodes, "began": began, "why": reason["sentence"] if reason else "",
+        "ends": began + timedelta(seconds=job.limit_s) if began and job.limit_s else None,
+    }  # fmt: skip
+
+
+def _money(request: PersonRequest, now: datetime) -> dict[str, Any]:
+    """This month so far: everybody's for finance, one's own for everybody else."""
+    begin = spending.month_of(timezone.localtime(now))
+    everybody = request.user.is_finance
+    each = spending.spent(begin=begin, now=now, user=None if everybody else request.user)
+    return {
+        "month": begin, "everybody": everybody, "sum": spending.total(each),
+        "spent": charts.spent_bars(each) if everybody else [],
+    }  # fmt: skip

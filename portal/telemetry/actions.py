@@ -9,6 +9,7 @@ from scheduler.wire import GpuSeen
 
 EVERY = timedelta(seconds=10)
 KEPT = timedelta(hours=48)
+UNBELIEVABLE = 2**31
 
 _kept_at: dict[int, datetime] = {}  # per process: a second process only makes the rows a little denser
 
@@ -30,7 +31,7 @@ def keep(seen: Sequence[tuple[Node, Sequence[GpuSeen]]], *, now: datetime) -> No
             gpu_id=ids[gpu.uuid],
             at=now,
             util=_whole(gpu.util),
-            memory_used_mib=gpu.memory_used_mib,
+            memory_used_mib=_whole(gpu.memory_used_mib),
             temp_c=_whole(gpu.temp_c),
             power_w=_whole(gpu.power_w),
         )
@@ -42,7 +43,8 @@ def keep(seen: Sequence[tuple[Node, Sequence[GpuSeen]]], *, now: datetime) -> No
 
 
 def _whole(value: float | None) -> int | None:
-    return None if value is None else round(value)
+    # What a column cannot hold, no GPU has measured; it must not spoil the readings of the others.
+    return None if value is None or abs(value) >= UNBELIEVABLE else round(value)
 
 
 def sweep(*, now: datetime) -> int:

@@ -98,26 +98,25 @@ def _said(slot: int, measure: Measure, values: list[float], newest: str) -> str:
     return f"GPU {slot}: {measure.word.lower()} over the last hour from {low} to {high}, newest {newest}"
 
 
-def _stretches(points: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
-    """Cut where a step is missing."""
-    found: list[list[tuple[int, float]]] = []
+def _stretches(points: list[tuple[int, float]]) -> list[list[tuple[float, float]]]:
+    """Cut where a step is missing; places across are percent."""
+    found: list[list[tuple[float, float]]] = []
+    before = -2
     for step, height in points:
-        if found and step - found[-1][-1][0] <= 1:
-            found[-1].append((step, height))
-        else:
-            found.append([(step, height)])
-    return found
+        if step != before + 1:
+            found.append([])
+        found[-1].append((100 * step / (STEPS - 1), height))
+        before = step
+    # One point alone becomes a short dash, or nobody would see it.
+    return [each if len(each) > 1 else [*each, (each[0][0] + 1, each[0][1])] for each in found]
 
 
-def _path(stretch: list[tuple[int, float]]) -> str:
-    if len(stretch) == 1:  # one point alone is a short dash, or nobody would see it
-        stretch = [*stretch, (stretch[0][0] + 1, stretch[0][1])]
-    return " ".join(f"{100 * step / (STEPS - 1):.4g} {height:.4g}" for step, height in stretch)
+def _path(stretch: list[tuple[float, float]]) -> str:
+    return " ".join(f"{across:.4g} {down:.4g}" for across, down in stretch)
 
 
-def _area(stretch: list[tuple[int, float]]) -> str:
-    first, last = (100 * stretch[end][0] / (STEPS - 1) for end in (0, -1))
-    return f"M{first:.4g} 100 {_path(stretch)} {last:.4g} 100z"
+def _area(stretch: list[tuple[float, float]]) -> str:
+    return f"M{stretch[0][0]:.4g} 100 {_path(stretch)} {stretch[-1][0]:.4g} 100z"
 
 
 @dataclass(frozen=True, slots=True)
