@@ -3,11 +3,16 @@
 
 const MOST = 5000;  // lines kept in the page; the whole log is one link away
 
+const followed = new WeakSet();
+
 export function start() {
-  for (const log of document.querySelectorAll('[data-follow]')) follow(log);
+  const look = () => { for (const log of document.querySelectorAll('[data-follow]')) if (!followed.has(log)) follow(log); };
+  look();
+  document.body.addEventListener('htmx:afterSwap', look);  // a run that began while the page was open
 }
 
 function follow(log) {
+  followed.add(log);
   const button = document.querySelector(`[data-follows="${log.id}"]`);
   const note = document.querySelector(`[data-follow-note="${log.id}"]`);
   let stream = null;
@@ -15,11 +20,11 @@ function follow(log) {
   let over = false;
 
   const open = () => {
-    if (stream || !wanted || over || document.hidden) return;
+    if (stream || !wanted || over || document.hidden || !log.isConnected) return;
     const address = new URL(log.dataset.follow, location.href);
     if (log.dataset.after) address.searchParams.set('after', log.dataset.after);
     stream = new EventSource(address);
-    stream.addEventListener('lines', (event) => add(log, event));
+    stream.addEventListener('lines', (event) => (log.isConnected ? add(log, event) : close()));
     stream.addEventListener('end', (event) => { over = true; close(); show(); if (note) note.textContent = event.data; });
   };
   // A browser keeps only six connections to one server: a page nobody sees gives its own back.
@@ -47,7 +52,8 @@ function add(log, event) {
   const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 24;
   const template = document.createElement('template');
   template.innerHTML = event.data;  // rendered and escaped by the server's own templates
-  log.querySelector('[data-nothing]')?.remove();
+  // Lines that were still open come again, longer or whole.
+  for (const old of log.querySelectorAll('[data-nothing], [data-open]')) old.remove();
   log.append(template.content);
   if (event.lastEventId) log.dataset.after = event.lastEventId;
   if (!atEnd) return;

@@ -21,24 +21,33 @@ KEY_LENGTH = 100
 
 def submit(*, ask: Ask, by: User, now: datetime, key: str = "") -> Job:
     """A waiting job; the same key and request again gives the same job, never a second one."""
+    if earlier := asked_before(ask=ask, by=by, key=key):
+        return earlier
     asks.check(ask, gpu_types=gpu_types())
-    if len(key) > KEY_LENGTH:
-        raise Refusal(f"An idempotency key has at most {KEY_LENGTH} characters.", field="Idempotency-Key")
     try:
         with transaction.atomic():
-            job = _create(ask=ask, by=by, now=now, key=key)
-    except IntegrityError:
-        earlier = Job.objects.filter(user=by, idempotency_key=key).first() if key else None
+            return _create(ask=ask, by=by, now=now, key=key)
+    except IntegrityError:  # the same request came in twice at once
+        earlier = asked_before(ask=ask, by=by, key=key)
         if earlier is None:
             raise
-        if earlier.ask_digest != ask.digest:
-            raise Conflict(
-                f"This idempotency key belongs to job {earlier.pk}, which asked for something else.",
-                field="Idempotency-Key",
-                job=earlier.pk,
-            ) from None
         return earlier
-    return job
+
+
+def asked_before(*, ask: Ask, by: User, key: str) -> Job | None:
+    """The job that this person got for this key, if it was for the same request."""
+    if len(key) > KEY_LENGTH or not key.isprintable():
+        raise Refusal(
+            f"An idempotency key has at most {KEY_LENGTH} printable characters.", field="Idempotency-Key"
+        )
+    earlier = Job.objects.filter(user=by, idempotency_key=key).first() if key else None
+    if earlier is not None and earlier.ask_digest != ask.digest:
+        raise Conflict(
+            f"This idempotency key belongs to job {earlier.pk}, which asked for something else.",
+            field="Idempotency-Key",
+            job=earlier.pk,
+        )
+    return earlier
 
 
 def _create(*, ask: Ask, by: User, now: datetime, key: str) -> Job:

@@ -19,7 +19,8 @@ router = Router(tags=["jobs"])
 
 
 class JobIn(Schema):
-    model_config = {"extra": "forbid"}  # a misspelt field is an error, not a default
+    # A misspelt field is an error, not a default; nor is "2" a number, or true.
+    model_config = {"extra": "forbid", "strict": True}
 
     name: str = Field(max_length=1000)
     team: str = Field(max_length=40)
@@ -93,13 +94,18 @@ class LogOut(Schema):
     next: int = Field(description="pass it as `after` for what comes later")
 
 
+def _team(name: str) -> Team:
+    team = Team.objects.filter(name=name).first() if name.isprintable() else None
+    if team is None:
+        raise Refusal(f"There is no team {name[:40]!r}.", field="team")
+    return team
+
+
 @router.post("/jobs", response={201: JobMore})
 @may_call("job.submit")
 def submit(request: PersonRequest, asked: JobIn) -> Status[Any]:
     """A new job. The same Idempotency-Key and body again gives the same job, never a second one."""
-    team = Team.objects.filter(name=asked.team).first()
-    if team is None:
-        raise Refusal(f"There is no team {asked.team!r}.", field="team")
+    team = _team(asked.team)
     request.standing.require("job.submit", team_id=team.pk)
     ask = Ask(**asked.dict(exclude={"team"}), team=team)
     now = timezone.now()
@@ -113,7 +119,7 @@ def list_jobs(request: PersonRequest, wanted: Query[JobFilter]) -> dict[str, Any
     """Your teams' jobs, newest first."""
     jobs = queries.seen_by(request.standing)
     if wanted.team:
-        jobs = jobs.filter(team__name=wanted.team)
+        jobs = jobs.filter(team=_team(wanted.team))
     if wanted.phase:
         if wanted.phase not in Job.Phase.values:
             raise Refusal(f"The phase is one of: {', '.join(Job.Phase.values)}.", field="phase")

@@ -14,6 +14,7 @@ ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 OURS = re.compile(
     r"BERTH_.*|RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|NODE_RANK|MASTER_ADDR|MASTER_PORT|CUDA_VISIBLE_DEVICES"
 )
+SURROGATE = re.compile("[\ud800-\udfff]")
 COMMAND_BYTES = 64 * 1024
 ENV_BYTES = 32 * 1024
 ENV_NAMES = 200
@@ -68,11 +69,9 @@ def _check_words(ask: Ask) -> None:
         raise Refusal(f"The tier is one of: {', '.join(Job.Tier.values)}.", field="tier")
     if not ask.command.strip():
         raise Refusal("The command is empty; write what each rank should run.", field="command")
-    if "\0" in ask.command:
-        raise Refusal(
-            "The command holds a NUL character, which no shell can take; remove it.", field="command"
-        )
-    if (size := len(ask.command.encode("utf-8", "surrogatepass"))) > COMMAND_BYTES:
+    if wrong := _unfit(ask.command):
+        raise Refusal(f"The command holds {wrong}, which no shell can take; remove it.", field="command")
+    if (size := len(ask.command.encode())) > COMMAND_BYTES:
         raise Refusal(
             f"The command has {size:,} bytes; the most is {COMMAND_BYTES:,}. Put it into a script and call that.",
             field="command",
@@ -107,5 +106,12 @@ def _check_env(env: Mapping[str, str]) -> None:
             )
         if OURS.fullmatch(name):
             raise Refusal(f"{name} is set by Berth for every rank; choose another name.", field="env")
-        if "\0" in value:
-            raise Refusal(f"The value of {name} holds a NUL character; remove it.", field="env")
+        if wrong := _unfit(value):
+            raise Refusal(f"The value of {name} holds {wrong}; remove it.", field="env")
+
+
+def _unfit(text: str) -> str:
+    """What neither a process nor the database can be given, if the text has it."""
+    if "\0" in text:
+        return "a NUL character"
+    return "half of a character (a lone surrogate)" if SURROGATE.search(text) else ""

@@ -228,6 +228,9 @@ class LogChunk(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "rank", "start"], name="log_offset_once")]
+        indexes = [
+            models.Index(fields=["run", "id"], name="log_by_arrival")
+        ]  # the newest pieces of all ranks
 
     def __str__(self) -> str:
         return f"log of run {self.run_id} rank {self.rank} from {self.start}"

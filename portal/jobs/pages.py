@@ -21,9 +21,20 @@ def after(jobs: QuerySet[Job], cursor: str) -> QuerySet[Job]:
     jobs = jobs.order_by("-submitted_at", "-id")
     if not cursor:
         return jobs
+    at, pk = _place(cursor)
+    return jobs.filter(Q(submitted_at__lt=at) | Q(submitted_at=at, pk__lt=pk))
+
+
+def before(jobs: QuerySet[Job], cursor: str) -> QuerySet[Job]:
+    """The jobs in front of the cursor, the nearest first."""
+    at, pk = _place(cursor)
+    jobs = jobs.order_by("submitted_at", "id")
+    return jobs.filter(Q(submitted_at__gt=at) | Q(submitted_at=at, pk__gt=pk))
+
+
+def _place(cursor: str) -> tuple[datetime, int]:
     try:
         moment, pk = loads(cursor, salt=SALT)
     except BadSignature:
         raise Refusal("This cursor is not one of ours; start again without it.", field="cursor") from None
-    at = datetime.fromisoformat(moment)
-    return jobs.filter(Q(submitted_at__lt=at) | Q(submitted_at=at, pk__lt=pk))
+    return datetime.fromisoformat(moment), pk

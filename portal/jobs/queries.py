@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from portal.accounts.models import Team, User
 from portal.accounts.queries import Standing
 from portal.errors import NotFound
 from portal.jobs.models import Hold, Job, Run
@@ -29,6 +30,24 @@ def job_for(standing: Standing, rule: str, number: int) -> Job:
         raise NotFound(f"There is no job {number}, or it is not one of your teams'.")
     standing.require(rule, team_id=job.team_id, owner_id=job.user_id)
     return job
+
+
+def submitting_teams(standing: Standing) -> list[Team]:
+    """The teams a person may submit for."""
+    teams = standing.teams("job.submit")
+    return list(Team.objects.all() if teams is None else Team.objects.filter(pk__in=teams))
+
+
+def seen_teams(standing: Standing) -> list[str]:
+    """The names of the teams whose jobs a person may see, for filters."""
+    teams = standing.teams("job.see")
+    found = Team.objects.all() if teams is None else Team.objects.filter(pk__in=teams)
+    return list(found.values_list("name", flat=True))
+
+
+def last_of(user: User) -> Job | None:
+    """The job a person submitted last, to start another one from."""
+    return Job.objects.filter(user=user).only("name").order_by("-submitted_at", "-pk").first()
 
 
 def live() -> QuerySet[Job]:

@@ -10,9 +10,13 @@ from scheduler.core.spell import Told, be, listed, many
 STATES = ("drained", "silent", "lost", "down")  # why a node is out, in the order they are told
 
 
-def sentence(reason: Reason, numbers: Facts, *, now: datetime | None = None) -> str:
-    """What a person reads. Each number in it is in `numbers`; `now` brings the reader's day and zone."""
-    return _say(reason, Told(numbers, now))
+def sentence(reason: Reason, numbers: Facts, *, now: datetime | None = None, yours: bool = True) -> str:
+    """What a person reads. Each number in it is in `numbers`; `now` brings the reader's day and zone.
+
+    yours=False words it for somebody who reads about another one's job.
+    """
+    said = _say(reason, Told(numbers, now))
+    return said if yours else said.replace("your job", "it").replace("your limit", "its limit")
 
 
 def _say(reason: Reason, n: Told) -> str:  # noqa: C901  one line for each reason is the point
