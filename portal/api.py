@@ -106,7 +106,9 @@ def _nobody(request: HttpRequest, _: AuthenticationError) -> HttpResponse:
 
 @api.exception_handler(HttpError)
 def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
-    return problem(error.status_code, "bad_request" if error.status_code == 400 else "refused", error.message)
+    if error.status_code == 400:  # ninja says it of one thing only
+        return problem(400, "not_json", "The body cannot be read as JSON; send one object, in UTF-8.")
+    return problem(error.status_code, "refused", error.message)
 
 
 @api.exception_handler(Http404)

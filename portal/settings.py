@@ -117,7 +117,8 @@ TIME_ZONE = os.environ.get("BERTH_TIME_ZONE", "UTC")
 LANGUAGE_CODE = "en"
 USE_I18N = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024  # larger than any form, smaller than trouble
+# Larger than any form, smaller than trouble; a command far too long is still read, so that the refusal names it.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
 
 LOGGING = {
     "version": 1,

@@ -24,7 +24,7 @@ def make_token(
     """A new token and its secret, which nobody will see again."""
     if not scopes or not set(scopes) <= set(Token.Scope.values):
         raise Refusal(f"Choose at least one scope of: {', '.join(Token.Scope.values)}.", field="scopes")
-    if not name.strip():
+    if not name.strip() or not name.isprintable():
         raise Refusal("Give the token a name, so that you know later what it is for.", field="name")
     if not timedelta(0) < lives <= TOKEN_LIVES_AT_MOST:
         raise Refusal("A token lives between 1 and 366 days.", field="days")

@@ -9,7 +9,7 @@ from ninja import Field, Router, Schema, Status
 from portal.accounts import actions
 from portal.accounts.may import PersonRequest, may_call
 from portal.accounts.models import Team, Token
-from portal.errors import NotFound
+from portal.errors import Forbidden, NotFound
 
 router = Router(tags=["people"])
 
@@ -21,6 +21,8 @@ class TeamOut(Schema):
 
 
 class TokenIn(Schema):
+    model_config = {"extra": "forbid"}
+
     name: str = Field(max_length=60)
     scopes: list[str] = Field(max_length=3)
     days: int = Field(90, ge=1, le=366)
@@ -63,7 +65,12 @@ def tokens(request: PersonRequest) -> list[Token]:
 @router.post("/tokens", response={201: NewTokenOut})
 @may_call("token.make")
 def make_token(request: PersonRequest, asked: TokenIn) -> Status[Any]:
-    """A new token; its secret is in this answer only."""
+    """A new token; its secret is in this answer only. A token makes none that may do more than itself."""
+    asking = getattr(request, "auth", None)
+    if isinstance(asking, Token) and not set(asked.scopes) <= set(asking.scopes):
+        raise Forbidden(
+            "A token cannot make one with scopes it lacks itself; sign in for that.", field="scopes"
+        )
     token, secret = actions.make_token(
         user=request.user,
         name=asked.name,

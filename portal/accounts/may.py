@@ -58,6 +58,8 @@ def may_call(rule: str) -> Callable[[Door], Door]:
                 identity = identity.user
             if isinstance(identity, User):
                 _enter(request, identity, needs, rule)
+            elif (Role.ANYONE if identity is None else Role.NODE) not in needs.roles:
+                raise Forbidden("This is for people only.", rule=rule)
             return endpoint(request, *args, **kwargs)
 
         return _marked(guarded, rule, endpoint)

@@ -17,6 +17,10 @@ class People(BaseUserManager["User"]):
         user.save(using=self._db)
         return user
 
+    def get_by_natural_key(self, username: str | None) -> "User":
+        """Whatever the case: telephones like to begin an address with a capital letter."""
+        return self.get(email__iexact=username)
+
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
         return self.create_user(email, password, is_administrator=True, **fields)
 

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 THE_CYCLE = 0x62657274  # the advisory lock: one cycle at a time, whoever runs it
 WAIT_MS = 5_000
+# Which field of a request stands in the way for good; a quota is too small for the whole of it.
+OBSTACLE_IN = {"type": "gpu_type", "node": "gpus_per_node", "nodes": "nodes"}
 
 
 def turn(*, now: datetime) -> Cycle | None:
@@ -76,6 +78,8 @@ def _alone() -> Iterator[bool]:
 
 def submit(*, ask: Ask, by: User, now: datetime, key: str = "") -> Job:
     """Submit, unless the planner says that it could never run here."""
+    if earlier := jobs.asked_before(ask=ask, by=by, key=key):  # even if it could not be asked for now
+        return earlier
     asks.check(ask, gpu_types=gpu_types())
     trial = Job(
         team=ask.team, user=by, tier=ask.tier, submitted_at=now, nodes=ask.nodes,
@@ -83,5 +87,6 @@ def submit(*, ask: Ask, by: User, now: datetime, key: str = "") -> Job:
     )  # fmt: skip
     never = impossible(snapshot.core_job(trial), snapshot.of_hardware(now=now))
     if never is not None:
-        raise Refusal(sentence(never.reason, never.numbers), field="gpus_per_node", code="impossible")
+        field = OBSTACLE_IN.get(str(never.numbers["kind"])) or ("nodes" if ask.nodes > 1 else "gpus_per_node")
+        raise Refusal(sentence(never.reason, never.numbers), field=field, code="impossible")
     return jobs.submit(ask=ask, by=by, now=now, key=key)

@@ -39,7 +39,7 @@ def race(environment: dict[str, str], lock: str) -> list[tuple[int, int]]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-        )  # fmt: skip
+        )
         for _ in range(2)
     ]
     try:
