@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -15,10 +15,10 @@ class Process:
     """One process; a number may be given again, so the time of its start belongs to its name."""
 
     pid: int
-    parent: int
+    parent: int = field(compare=False)
     started: int  # in ticks since the machine booted
-    name: str
-    over: bool  # a zombie: ended, and not yet collected by its parent
+    name: str = field(compare=False)
+    over: bool = field(compare=False)  # a zombie: ended, and not yet collected by its parent
 
 
 def process(pid: int) -> Process | None:
@@ -70,24 +70,30 @@ def end(
     known: Sequence[subprocess.Popen[bytes]] = (),
 ) -> bool:
     """Ask everyone found to end, then insist, until nobody is found; whether that came true."""
-    asked: set[tuple[int, int]] = set()
+    asked: set[Process] = set()
     patient_until = time.monotonic() + patience_s
-    give_up = patient_until + 5
-    while family := list(find()):
+    while family := _whole(asked | set(find())):
         now = time.monotonic()
-        if now > give_up:
+        if now > patient_until + 5:
             return False
         for one in family:
             if now > patient_until:
                 send(one, signal.SIGKILL)
-            elif (one.pid, one.started) not in asked:
-                asked.add((one.pid, one.started))
+            elif one not in asked:
                 # PostgreSQL takes SIGTERM as "when the last client has left".
                 send(one, signal.SIGINT if one.name == "postgres" else signal.SIGTERM)
+        asked |= family
         collect(known)
         time.sleep(0.02)
     collect(known)
     return True
+
+
+def _whole(family: set[Process]) -> set[Process]:
+    """Those of them that still run, with all below them: children of a killed parent would be lost from sight."""
+    now = {one.pid: one for one in everyone() if not one.over}
+    alive = {now[one.pid] for one in family if one.pid in now and now[one.pid].started == one.started}
+    return alive | set(descendants(*(one.pid for one in alive)))
 
 
 def send(to: Process, signum: int) -> None:

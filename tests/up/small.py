@@ -30,16 +30,14 @@ WAITS = (
         time.sleep(60)
 """
 )
-# Starts a rank that leaves its session and its parent, as the agent's ranks do.
+# Starts a shim in a session of its own, and below it a rank with a session and an environment of its own.
 AGENT = (
     OBEDIENT
     + """
     if os.fork() == 0:
         os.setsid()
-        if os.fork() == 0:
-            os.execvp("sleep", ["sleep", os.environ["RANK_SLEEPS"]])
-        os._exit(0)
-    os.wait()
+        deaf = "trap '' TERM; " if "rank" in os.environ.get("STUBBORN", "") else ""
+        os.execvp("sh", ["sh", "-c", f"{deaf} env -i setsid sleep {os.environ['RANK_SLEEPS']} & wait"])
     while True:
         time.sleep(60)
 """

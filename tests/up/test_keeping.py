@@ -40,7 +40,7 @@ def test_the_ranks_of_an_agent_have_ended_before_beat_is_asked(up: SmallUp) -> N
 
 
 def test_it_all_ends_within_ten_seconds_when_nobody_obeys(up: SmallUp) -> None:
-    up.env.update(STUBBORN="n1 n2 beat work web", SERVERS="1")
+    up.env.update(STUBBORN="rank n1 n2 beat work web", SERVERS="1")
     up.start().ready()
     began = time.monotonic()
     assert up.end(signal.SIGINT) == 0
@@ -49,7 +49,7 @@ def test_it_all_ends_within_ten_seconds_when_nobody_obeys(up: SmallUp) -> None:
 
 
 def test_a_second_ctrl_c_hurries(up: SmallUp) -> None:
-    up.env["STUBBORN"] = "n1 n2 beat work web"
+    up.env["STUBBORN"] = "rank n1 n2 beat work web"
     up.start().ready()
     os.kill(up.pid, signal.SIGINT)
     eventually(lambda: "Ctrl-C again" in up.said)
@@ -95,7 +95,7 @@ def test_kill_9_of_the_keeper_leaves_nobody(up: SmallUp) -> None:
 
 
 def test_after_kill_9_of_both_the_next_up_ends_what_is_left_and_starts(up: SmallUp) -> None:
-    up.env["SERVERS"] = "1"
+    up.env.update(SERVERS="1", STUBBORN="rank")
     up.start().ready()
     ranks = up.ranks()
     os.kill(up.keeper(), signal.SIGSTOP)  # so that it cannot clean up between the two
