@@ -9,17 +9,17 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from ninja import NinjaAPI
+from ninja import NinjaAPI, Router
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.security import HttpBearer, SessionAuth
 
 from portal.accounts import actions, queries
 from portal.accounts.api import router as accounts_router
-from portal.accounts.may import may
+from portal.accounts.may import may, may_call
 from portal.accounts.models import Token
 from portal.agents.api import router as agents_router
 from portal.cluster.api import router as cluster_router
-from portal.errors import Refusal
+from portal.errors import NotFound, Refusal
 from portal.jobs.api import router as jobs_router
 
 
@@ -60,6 +60,19 @@ api.add_router("", jobs_router)
 api.add_router("", cluster_router)
 api.add_router("", accounts_router)
 api.add_router("/agent", agents_router)
+
+nowhere = Router(auth=None)  # the last to be asked: what no other address answers
+
+
+@nowhere.api_operation(
+    ["GET", "POST", "PUT", "PATCH", "DELETE"], "/{path:rest}", url_name="nowhere", include_in_schema=False
+)
+@may_call("api.describe")
+def _nowhere(request: HttpRequest, rest: str) -> HttpResponse:
+    raise NotFound(f"The API has nothing at {rest[:100]!r}; /api/v1/docs lists what it has.")
+
+
+api.add_router("", nowhere)
 
 
 def problem(status: int, code: str, detail: str, **more: Any) -> HttpResponse:
@@ -106,9 +119,11 @@ def _nobody(request: HttpRequest, _: AuthenticationError) -> HttpResponse:
 
 @api.exception_handler(HttpError)
 def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
-    if error.status_code == 400:  # ninja says it of one thing only
+    """Ninja itself says two things only: no JSON, and a write by a session without its CSRF token."""
+    if error.status_code == 400:
         return problem(400, "not_json", "The body cannot be read as JSON; send one object, in UTF-8.")
-    return problem(error.status_code, "refused", error.message)
+    sentence = "The header X-CSRFToken is missing or wrong; send it, or use a token instead of the session."
+    return problem(error.status_code, "csrf", sentence)
 
 
 @api.exception_handler(Http404)

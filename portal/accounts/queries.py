@@ -85,6 +85,8 @@ def digest(secret: str) -> str:
 
 def token_of(secret: str, now: datetime) -> Token | None:
     """The live token behind a bearer secret, with its person, or nothing."""
+    if not secret.isprintable():  # PostgreSQL cannot even be asked for a NUL
+        return None
     prefix = secret.removeprefix("berth_").partition("_")[0]
     token = Token.objects.select_related("user").filter(prefix=prefix, revoked_at=None).first()
     if token is None or token.digest != digest(secret):
