@@ -72,7 +72,7 @@ def end(
     """Ask everyone found to end, then insist, until nobody is found; whether that came true."""
     asked: set[Process] = set()
     patient_until = time.monotonic() + patience_s
-    while family := _whole(asked | set(find())):
+    while family := whole(asked | set(find())):
         now = time.monotonic()
         if now > patient_until + 5:
             return False
@@ -89,7 +89,7 @@ def end(
     return True
 
 
-def _whole(family: set[Process]) -> set[Process]:
+def whole(family: set[Process]) -> set[Process]:
     """Those of them that still run, with all below them: children of a killed parent would be lost from sight."""
     now = {one.pid: one for one in everyone() if not one.over}
     alive = {now[one.pid] for one in family if one.pid in now and now[one.pid].started == one.started}

@@ -82,7 +82,7 @@ def lineup(state: State, *, port: int, agents: int, demo: bool) -> Lineup:
         Wave("web, workers and beat", (_web(port), _worker("work", 4), _worker("cycle", 1), _beat(state)))
     ]
     if agents:
-        nodes = tuple(_agent(state, number, address) for number in range(1, agents + 1))
+        nodes = tuple(_agent(state, number, address, demo=demo) for number in range(1, agents + 1))
         waves.append(Wave(f"{agents} agents" if agents > 1 else "1 agent", nodes))
     return Lineup(
         chores=_chores(demo=demo),
@@ -123,16 +123,19 @@ def _beat(state: State) -> Child:
     return Child("beat", Stage.BEAT, (sys.executable, *words.split(), str(state.run / "beat-schedule")))
 
 
-def _agent(state: State, number: int, address: str) -> Child:
-    """Four nodes to a rack, and racks to a block by fours, so that the demo has a topology."""
+def _agent(state: State, number: int, address: str, *, demo: bool) -> Child:
+    """Four nodes to a rack, and racks to a block by fours, so that the demo has a topology.
+
+    Without the demo there is no join token: the node waits until an administrator lets it in.
+    """
     name = f"n{number:02}"
     words = ["--name", name, "--portal", address, "--state", str(state.path / "agents" / name), "--simulate"]
-    words += ["--join-token-file", str(state.token)]
+    words += ["--join-token-file", str(state.token)] if demo else []
     return Child(
         name,
         Stage.AGENTS,
         (sys.executable, "-m", "scheduler.agent", *words),
-        ready_words=" is in service",
+        ready_words=" is in service" if demo else "",
         env={"BERTH_RACK": f"r{(number - 1) // 4 + 1:02}", "BERTH_BLOCK": f"b{(number - 1) // 16 + 1}"},
         without=_PORTAL_ONLY,
     )

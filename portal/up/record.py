@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from portal.up.descendants import Process, descendants, end, marked, process
+from portal.up.descendants import Process, end, marked, process, whole
 from portal.up.state import State, default_path, write
 
 
@@ -48,16 +48,15 @@ def running(state: State) -> Record | None:
 
 
 def leftovers(state: State) -> list[Process]:
-    """Whoever a killed `up` left behind: those it noted, all below them, and all that carry its mark."""
+    """Whoever a killed `up` left behind: those it noted, and all that carry its mark."""
     started: dict[int, int] = dict(_read(state).get("people", {}).values())
     alive = [one for pid in started if (one := process(pid)) and not one.over and one.started == started[pid]]
-    found = alive + descendants(*(one.pid for one in alive)) + marked(f"BERTH_UP={state.mark}")
-    return list({one.pid: one for one in found}.values())
+    return alive + marked(f"BERTH_UP={state.mark}")
 
 
 def end_leftovers(state: State) -> int:
     """End them by their numbers; how many there were."""
-    count = len(leftovers(state))
+    count = len(whole(set(leftovers(state))))
     end(lambda: leftovers(state), patience_s=3)
     return count
 
