@@ -39,11 +39,11 @@ class Shim:
         self.poll.register(self.wake, select.POLLIN)
         self.tell()
         self.start_all()
-        while self.reap():
-            self.tell()
-            self.pump(self.pause_ms())
+        while self.reap():  # before obey, which must know of everyone whose end woke us
             self.obey()
             self.enforce()
+            self.tell()
+            self.pump(self.pause_ms())
         self.drain()
         self.move("ended")
         self.insist()

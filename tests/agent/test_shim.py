@@ -181,7 +181,7 @@ def test_a_second_stop_can_only_shorten_the_grace(start: Started) -> None:
 
 
 def test_what_the_ranks_leave_behind_is_ended_with_them(start: Started) -> None:
-    directory = start("setsid sleep 600 & echo $!; exit 0")
+    directory = start("setsid sleep 600 & echo $!; sleep 0.3; exit 0")  # the shim is waiting by then
     left = pid_in_log(directory)
     ended = until(directory, "ended")
     assert ended["ranks"][0]["exit"] == 0
