@@ -11,14 +11,14 @@ from typing import Any
 from portal.up.attention import Attention
 from portal.up.descendants import collect, descendants, end
 from portal.up.keeper import Keeper
-from portal.up.lineup import Lineup, lineup
+from portal.up.lineup import ROOT, Lineup, lineup
 from portal.up.news import Listener, Teller
 from portal.up.options import Options, options
 from portal.up.preflight import check_platform, check_port, check_servers
 from portal.up.process import become_subreaper
 from portal.up.progress import Line, say
 from portal.up.record import Record, end_leftovers, running
-from portal.up.state import State, bound, lock, open_state
+from portal.up.state import State, bound, default_path, lock, open_state
 from portal.up.trouble import Trouble
 
 _PREDECESSOR_S = 20
@@ -151,7 +151,8 @@ class Front:
     def _ready(self, lines: list[str]) -> None:
         say(f"\nBerth is ready: http://127.0.0.1:{self.asked.port}\n")
         if not self.asked.demo:
-            say("Make the first administrator, in another terminal: ./manage.py createsuperuser")
+            where = "" if self.state.path == default_path(ROOT) else f"BERTH_STATE={self.state.path} "
+            say(f"Make the first administrator, in another terminal: {where}./manage.py createsuperuser")
         for text in lines:
             say(f"  {text}")
         if os.geteuid() != 0:

@@ -94,8 +94,8 @@ def lineup(state: State, *, port: int, agents: int, demo: bool) -> Lineup:
             "BERTH_DEMO": "1" if demo else "",
             "PYTHONUNBUFFERED": "1",
         },
-        postgres="DATABASE_URL" not in os.environ,
-        valkey="REDIS_URL" not in os.environ,
+        postgres=not os.environ.get("DATABASE_URL"),
+        valkey=not os.environ.get("REDIS_URL"),
     )
 
 
