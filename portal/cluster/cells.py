@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from portal import words
 from portal.cluster.models import Gpu, Node
 
+LATE_AFTER = timedelta(seconds=15)  # a reading older than this is marked late
 # The look of a cell by the phase of the job that holds it.
 PHASES = {"starting": "starting", "running": "running", "stopping": "finishing"}
 PATTERNED = ("starting", "stopping")  # seen as a pattern, whatever the colour
@@ -56,6 +57,7 @@ class Line:
     free: int
     out: int
     note: str
+    late: bool  # its newest readings are not new
     activity: float | None = None
     hottest: float | None = None
     watts: float | None = None
@@ -102,6 +104,7 @@ def line(node: Node, holders: Mapping[int, Holder], *, now: datetime, colour: Co
         free=idle if state == Node.State.READY else 0,
         out=0 if state == Node.State.READY else idle,
         note=_note(state, held=len(held), free=idle),
+        late=node.last_seen_at is None or now - node.last_seen_at > LATE_AFTER,
         activity=sum(utils) / len(utils) if utils else None,
         hottest=max(_told(told, "temp_c"), default=None),
         watts=sum(watts) if watts else None,

@@ -29,7 +29,6 @@ from scheduler.wire import digest
 VIEWS = ("map", "table")
 COLOURS = {"team": cells.by_team, "state": cells.by_state}
 SHOWN = ("all", "look", "free")
-LATE_AFTER = timedelta(seconds=15)  # a reading older than this is marked late
 REFUSED_FOR = timedelta(hours=1)
 EVENTS = 30
 
@@ -105,8 +104,7 @@ def node(request: PersonRequest, name: str) -> HttpResponse:
     line = cells.line(found, holders, now=now)
     context = {
         "now": now, "node": found, "line": line,
-        "late": found.last_seen_at is None or now - found.last_seen_at > LATE_AFTER,
-        "gpus": cells.gpus(line, holders), "jobs": cells.jobs(holders.values()),
+        "late": line.late, "gpus": cells.gpus(line, holders), "jobs": cells.jobs(holders.values()),
         "hardware": hardware.described(found.hardware or found.hardware_reported),
         "trespass": cells.trespass(found), "findings": found.latest.get("findings", []),
         "refused": refused(found.name, now - REFUSED_FOR),

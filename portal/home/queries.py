@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, F, Prefetch, Q, QuerySet
+from django.db.models import Case, Count, F, Prefetch, Q, QuerySet, Sum, When
 
 from portal.accounts.models import Team, User
 from portal.accounts.queries import Standing
@@ -40,13 +40,39 @@ def cluster_names() -> list[str]:
     return list(Cluster.objects.order_by("name").values_list("name", flat=True))
 
 
-def live_jobs(standing: Standing, *, of_team: bool) -> list[Job]:
+def live_jobs(standing: Standing, *, of_team: bool) -> QuerySet[Job]:
     """One's own jobs that are not over, or all that one may see; what holds GPUs first, then the oldest."""
     jobs = seen_by(standing).filter(phase__in=LIVE)
     if not of_team:
         jobs = jobs.filter(user=standing.user)
-    found = with_newest_run(jobs).defer("command", "env").order_by("submitted_at", "pk")
-    return sorted(found[: 5 * JOBS_SHOWN], key=lambda job: job.phase == Job.Phase.WAITING)[:JOBS_SHOWN]
+    waits = Case(When(phase=Job.Phase.WAITING, then=1), default=0)
+    return with_newest_run(jobs).defer("command", "env").order_by(waits, "submitted_at", "pk")
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Jobs that are not over and the GPUs they hold or want; however many of them a page shows."""
+
+    placed: int
+    held: int
+    waiting: int
+    wanted: int
+
+    @property
+    def all(self) -> int:
+        return self.placed + self.waiting
+
+
+def totals(jobs: QuerySet[Job]) -> Totals:
+    """One query."""
+    gpus, waits = F("nodes") * F("gpus_per_node"), Q(phase=Job.Phase.WAITING)
+    found = jobs.order_by().aggregate(
+        placed=Count("pk", filter=~waits),
+        held=Sum(gpus, filter=~waits, default=0),
+        waiting=Count("pk", filter=waits),
+        wanted=Sum(gpus, filter=waits, default=0),
+    )
+    return Totals(**found)
 
 
 def places(jobs: Iterable[Job]) -> dict[int, list[str]]:

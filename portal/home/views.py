@@ -56,16 +56,13 @@ def _work(request: PersonRequest, now: datetime) -> dict[str, Any]:
     """The jobs that are not over: one's own, or with ?whose=team all that one may see."""
     own = bool(request.standing.member_of | request.standing.lead_of)
     of_team = request.GET.get("whose", "" if own else "team") == "team"
-    jobs = queries.live_jobs(request.standing, of_team=of_team)
+    found = queries.live_jobs(request.standing, of_team=of_team)
+    jobs = list(found[: queries.JOBS_SHOWN])
     bills, places = costs([job.pk for job in jobs], now=now), queries.places(jobs)
-    held = [job for job in jobs if job.phase != Job.Phase.WAITING]
-    waiting = [job for job in jobs if job.phase == Job.Phase.WAITING]
     return {
-        "whose": "team" if of_team else "mine", "held": held, "waiting": waiting,
+        "whose": "team" if of_team else "mine", "totals": queries.totals(found), "may_submit": own,
         "lines": [_line(job, bills.get(job.pk, Bill()), places.get(job.pk, []), now) for job in jobs],
-        "held_gpus": sum(job.gpus for job in held), "wanted_gpus": sum(job.gpus for job in waiting),
         "again": queries.start_again(request.user),
-        "may_submit": own,
     }  # fmt: skip
 
 
