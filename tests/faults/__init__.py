@@ -1,0 +1,1 @@
+"""A whole `up`, and what is done to it."""
