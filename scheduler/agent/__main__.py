@@ -48,18 +48,18 @@ def main() -> int:
         token = _join_token(options)
         for name in [name for name in os.environ if name.startswith(("CELERY_", "BERTH_JOIN_TOKEN"))]:
             del os.environ[name]  # Celery would prefer an address found there to the one the portal gives
-        again = _obey(options, token)
+        code = _obey(options, token)
     except (Trouble, ValueError) as why:
         print(f"The agent cannot start: {why}", file=sys.stderr)
         return 2
-    if again:
+    if code is None:
         log.warning("starting over, to join again: the credentials are no longer accepted")
         os.execve(sys.executable, sys.orig_argv, started_with)
-    return 0
+    return code
 
 
-def _obey(options: argparse.Namespace, token: str | None) -> bool:
-    """Join, then work until told to end. True where the agent should start over."""
+def _obey(options: argparse.Namespace, token: str | None) -> int | None:
+    """Join, then work until told to end: the exit code, or None where the agent should start over."""
     name, door = checked_name(options.name), Door(options.portal)
     state = State(options.state)
     sensor = Nvml(Standin(name, state.claim) if options.simulate else None)
@@ -78,7 +78,7 @@ def _obey(options: argparse.Namespace, token: str | None) -> bool:
         signal.signal(signum, lambda *_: ended.set())
     membership = join(door, asking, lambda wait_s: not ended.wait(wait_s))
     if membership is None:
-        return False
+        return 0
     # Only now: Celery is the larger part of the agent, and a node may wait long for approval.
     from scheduler.agent.assembly import Assembly
 

@@ -29,8 +29,8 @@ class Assembly:
     started_at: float = field(default_factory=time.monotonic)
     unwelcome: bool = False
 
-    def work(self, sensor: Sensor, *, isolated: bool, hardware: str) -> bool:
-        """Until told to end. True where it ended because the portal or the broker no longer knows us."""
+    def work(self, sensor: Sensor, *, isolated: bool, hardware: str) -> int | None:
+        """Until told to end; the exit code. None where the portal or the broker no longer knows us."""
         key, bell = self.membership.wire_key, Doorbell(self.state.doorbell)
         ranks = Ranks(self.state, node=self.name, isolated=isolated, gpus=[gpu.uuid for gpu in sensor.gpus])
         specs, logs, watch = Specs(self._door(), bell.ring), LogShip(self._door(), ranks), Watch(sensor)
@@ -49,8 +49,8 @@ class Assembly:
             bell=bell,
         )
         app = worker.make_app(self.membership, take=inbox.take, parts=[watch, specs, logs, heart])
-        worker.run(app, name=self.name, queue=self.membership.queue)
-        return self.unwelcome
+        code = worker.run(app, name=self.name, queue=self.membership.queue)
+        return None if self.unwelcome else code
 
     def turned_away(self) -> None:
         if time.monotonic() - self.started_at > PATIENCE_S:

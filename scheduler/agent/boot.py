@@ -54,6 +54,8 @@ class State:
         fresh = path.with_suffix(".new")
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(32))
+            file.flush()
+            os.fsync(file.fileno())  # lost in a power cut, the node could never join under its name again
         fresh.replace(path)
         return path.read_text()
 

@@ -26,10 +26,11 @@ def launch(spec: Spec, directory: Path, *, node: str, doorbell: Path, isolated: 
         rundir.write(fresh / rundir.LAUNCH, order)
         # From here on the run counts as launched: whoever finds the directory never starts it again.
         fresh.rename(directory)
+        return _start_shim(directory)
     except OSError:
         shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
         raise
-    return _start_shim(directory)
 
 
 def _furnish(directory: Path, spec: Spec, isolated: bool) -> None:

@@ -153,6 +153,6 @@ def _shelf(key: Key, run: Run, *, forgotten: bool) -> Shelf:
 
 def _key_of(directory: Path) -> Key | None:
     run, _, epoch = directory.name.partition(".")
-    if run.isdigit() and epoch.isdigit() and os.access(directory / rundir.LAUNCH, os.R_OK):
+    if run.isdigit() and epoch.isdigit() and rundir.launch_of(directory) is not None:
         return int(run), int(epoch)
     return None

@@ -60,10 +60,10 @@ def write(path: Path, value: object) -> None:
 
 
 def read(path: Path) -> Any:
-    """None where there is no such file."""
+    """None where there is no such file, or where a power cut left an empty one."""
     try:
         return json.loads(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return None
 
 

@@ -99,8 +99,9 @@ class Specs:
         """The whole set, by digest; what is no longer in it is dropped."""
         with self._news:
             if self._wanted != wanted:
+                same = {key for key, digest in wanted.items() if self._wanted.get(key) == digest}
                 self._wanted = dict(wanted)
-                self._found = {key: spec for key, spec in self._found.items() if key in wanted}
+                self._found = {key: spec for key, spec in self._found.items() if key in same}
                 self._news.notify()
 
     def get(self, key: Key) -> Spec | str | None:

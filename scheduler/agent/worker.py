@@ -145,8 +145,8 @@ def make_app(membership: Membership, *, take: Callable[[object], None], parts: S
     return app
 
 
-def run(app: AgentApp, *, name: str, queue: str) -> None:
-    """Until SIGTERM or SIGINT; the ranks go on."""
+def run(app: AgentApp, *, name: str, queue: str) -> int:
+    """Until SIGTERM or SIGINT; the ranks go on. The exit code, for whoever restarts us."""
     worker = WorkController(
         app=app,
         hostname=name,
@@ -163,6 +163,7 @@ def run(app: AgentApp, *, name: str, queue: str) -> None:
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, _leave)
     worker.start()
+    return worker.exitcode or 0
 
 
 def stop() -> None:

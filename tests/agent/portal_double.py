@@ -38,6 +38,7 @@ class PortalDouble:
         self.beat_every_s = 0.2
         self._row = Node(name=node)  # key_version is what a real portal raises to change all its keys
         self._redis = Redis.from_url(redis_url, socket_timeout=2)
+        self._redis.execute_command("ACL", "LOG", "RESET")
         self.open_fence()
         self._celery = Celery(broker=redis_url, set_as_current=False)
         self._celery.conf.update(task_serializer="json", broker_connection_retry=False)
