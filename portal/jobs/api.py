@@ -166,6 +166,5 @@ def job_logs(request: PersonRequest, number: int, wanted: Query[LogFilter]) -> d
         if wanted.epoch is not None:
             raise NotFound(f"Job {number} has no run {wanted.epoch}.", field="epoch")
         return {"run": None, "pieces": [], "next": 0}
-    reader = logs.Reader(run.pk, rank=wanted.rank, after=wanted.after)
-    pieces = reader.more()
-    return {"run": run.epoch, "pieces": pieces, "next": reader.after}
+    pieces, last = logs.pieces(run.pk, rank=wanted.rank, after=wanted.after)
+    return {"run": run.epoch, "pieces": pieces, "next": last}
