@@ -18,7 +18,6 @@ class Membership:
     wire_key: bytes
     redis_url: str
     queue: str
-    unacked_prefix: str
 
 
 def join(door: Door, asking: dict[str, Any], pause: Callable[[float], bool]) -> Membership | None:
@@ -49,7 +48,6 @@ def ask(door: Door, asking: dict[str, Any]) -> Membership | str:
             wire_key=bytes.fromhex(answer["wire_key"]),
             redis_url=answer["redis_url"],
             queue=answer["queue"],
-            unacked_prefix=answer["unacked_prefix"],
         )
     except Away as why:
         return str(why)

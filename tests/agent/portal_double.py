@@ -30,6 +30,7 @@ class PortalDouble:
         self.joins: list[dict[str, Any]] = []
         self.specs: dict[int, dict[str, Any]] = {}
         self.logs: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
+        self.offsets: list[int] = []  # of all pieces of logs, in the order they came
         self.is_away = False  # the HTTP door
         self.answers_beats = True
         self.runs: tuple[wire.RunWanted, ...] = ()
@@ -181,6 +182,7 @@ class PortalDouble:
         return 200, {"next": self._keep(int(found[1]), int(found[2]), int(parts.query[7:]), body)}
 
     def _keep(self, run: int, rank: int, offset: int, body: bytes) -> int:
+        self.offsets.append(offset)
         pieces = self.logs.setdefault((run, rank), [])
         end = pieces[-1][0] + len(pieces[-1][1]) if pieces else 0
         if offset >= end:

@@ -129,3 +129,21 @@ def test_a_launch_cut_short_by_a_crash_ends_with_a_sentence(
     assert seen is not None
     assert seen.error == "The process that watches over the ranks did not start."
     assert not (reachable / "n01" / "runs" / "2.1.new").exists()
+
+
+def test_files_that_a_power_cut_emptied_stop_nobody(
+    portal: PortalDouble, start_agent: StartAgent, reachable: Path
+) -> None:
+    runs, private = reachable / "n01" / "runs", reachable / "n01" / "private"
+    for name in ("1.1", "2.1"):
+        (runs / name).mkdir(parents=True)
+    private.mkdir()
+    for emptied in (runs / "1.1" / rundir.LAUNCH, runs / "2.1" / rundir.SEEN, private / "boot.json"):
+        emptied.touch()
+    launch = {"command": "", "cwd": str(runs / "2.1" / "work"), "gpus": [], "ranks": []}
+    rundir.write(runs / "2.1" / rundir.LAUNCH, launch)
+    os.utime(runs / "2.1", (1.0, 1.0))
+    start_agent()
+    beat = portal.heard(is_in(2, "ended"))
+    assert run_in(beat, 1) is None
+    assert not (runs / "1.1").exists()

@@ -54,9 +54,11 @@ def test_a_new_agent_goes_on_where_the_last_one_stopped(
     portal.want(order(portal, spec(agent, 1, TICKS.replace("400", "150"))))
     eventually(lambda: len(portal.log(1, 0)) > 300)
     agent.kill()
+    before = len(portal.offsets)
     start_agent()
     portal.heard(is_in(1, "ended"))
     eventually(lambda: portal.log(1, 0) == lines(150))
+    assert portal.offsets[before] > 0
 
 
 def test_a_forgotten_runs_log_is_taken_also_by_the_next_agent(
