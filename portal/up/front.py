@@ -135,7 +135,7 @@ class Front:
             case "step":
                 self.line = Line(item["title"])
             case "done" if self.line:
-                self.line.end()
+                self.line.end(item.get("outcome", ""))
                 self.line = None
             case "line":
                 say(f"  {item['text']}")

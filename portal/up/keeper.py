@@ -19,6 +19,7 @@ from portal.up.readiness import readiness
 from portal.up.record import Record, forget
 from portal.up.state import State, bound, write
 from portal.up.stopping import stop_all
+from portal.up.tables import fingerprint
 from portal.up.trouble import Trouble
 from portal.up.valkey import Valkey
 from portal.up.watched import Watched
@@ -125,14 +126,23 @@ class Keeper:
     def _do(self, chore: Chore) -> list[str]:
         """Run a command to its end; what it said, if that is for the person."""
         self.teller.tell("step", title=chore.title)
+        if chore.migrates and self._is_migrated():
+            self.teller.tell("done", outcome="unchanged")
+            return []
         log = self._log(chore.name)
         since = log.stat().st_size if log.exists() else 0
         self.chore = running = spawn(chore.command, log=log, env=self.env, cwd=ROOT)
         self._until(lambda: running.returncode is not None, f"{chore.title}: {log}")
         if running.returncode != 0:
             raise Trouble(f"{chore.title} failed: {last_words(log)} (see {log}).")
+        if chore.migrates:
+            (self.state.run / "tables").write_text(fingerprint(self.env["DATABASE_URL"]))
         self.teller.tell("done")
         return log.read_bytes()[since:].decode(errors="replace").splitlines() if chore.shown else []
+
+    def _is_migrated(self) -> bool:
+        left_as = self.state.run / "tables"
+        return left_as.exists() and left_as.read_text() == fingerprint(self.env["DATABASE_URL"])
 
     def _start(self, title: str, these: list[Watched]) -> None:
         """Start these together and wait until each of them does its work."""

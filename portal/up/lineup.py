@@ -54,6 +54,7 @@ class Chore:
     name: str
     command: tuple[str, ...]
     shown: bool = False
+    migrates: bool = False  # and so has nothing to do while the tables are as it left them
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,8 @@ def lineup(state: State, *, port: int, agents: int, demo: bool) -> Lineup:
 
 
 def _chores(*, demo: bool) -> tuple[Chore, ...]:
-    migrate = Chore("database tables", "migrate", (sys.executable, str(ROOT / "manage.py"), "migrate", "-v1"))
+    words = (sys.executable, str(ROOT / "manage.py"), "migrate", "-v1")
+    migrate = Chore("database tables", "migrate", words, migrates=True)
     people = Chore("demo people and teams", "demo", (sys.executable, "-m", "portal.demo"), shown=True)
     return (migrate, people) if demo else (migrate,)
 
