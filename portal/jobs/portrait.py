@@ -10,13 +10,18 @@ from django.urls import reverse
 
 from portal.accounts.queries import Standing
 from portal.errors import NotFound
-from portal.jobs import capacity, follow, order, queries, story
+from portal.jobs import capacity, follow, gang, order, queries, story
 from portal.jobs.lines import Line
 from portal.jobs.models import Job, Run
 from portal.journal.models import Entry
 from portal.journal.queries import about
+from portal.telemetry import charts as curves
+from portal.telemetry.queries import means
 
 EVENTS_SHOWN = 30
+GPUS_CHARTED = 16
+WORTH_A_CHART = timedelta(minutes=5)
+ACTIVITY = curves.MEASURES["activity"]
 STILL_COMING = timedelta(seconds=15)  # after the end of a run its page still follows the log
 
 
@@ -89,6 +94,12 @@ class Portrait:
         return [seat.node.name for seat in self.run.seats.all()] if self.run else []
 
     @property
+    def gpu_type(self) -> str:
+        """The type it runs on, or asked for."""
+        kinds = {seat.node.gpu_type for seat in self.run.seats.all()} if self.run else set()
+        return kinds.pop() if len(kinds) == 1 else self.job.gpu_type
+
+    @property
     def errors(self) -> list[tuple[str, str]]:
         """What nodes said went wrong with the run that is shown."""
         seats = self.run.seats.all() if self.run else []
@@ -127,8 +138,25 @@ class Portrait:
         return capacity.rooms(now=self.now, gpu_type=self.job.gpu_type) if self.why else []
 
     @cached_property
-    def ranks(self) -> story.Ranks:
-        return story.ranks_of(self.run, everything=self.all_ranks)
+    def ranks(self) -> gang.Ranks:
+        return gang.ranks_of(self.run, everything=self.all_ranks)
+
+    @cached_property
+    def activity(self) -> list[tuple[str, list[curves.Multiple]]]:
+        """The last hour of the run's GPUs, by node; of few enough to be looked at."""
+        run = self.live_run
+        if run is None or run != self.run or self.ranks.total > GPUS_CHARTED:
+            return []
+        if run.started_at is None or self.now - run.started_at < WORTH_A_CHART:
+            return []
+        begin = curves.hour(self.now)
+        gpus = {line.rank.gpu_id: line for line in self.ranks.lines}
+        rows = means(gpus, begin=max(begin, run.created_at), step=curves.STEP)
+        found = []
+        for node in self.nodes:
+            slots = {gpu: line.slot for gpu, line in gpus.items() if line.node == node}
+            found.append((node, curves.multiples(rows, slots, ACTIVITY, begin=begin, top=ACTIVITY.top)))
+        return found
 
     @cached_property
     def money(self) -> story.Money:

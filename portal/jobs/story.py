@@ -1,23 +1,19 @@
-"""One job as its page tells it: how far it is, its runs and ranks, what it cost."""
+"""One job as its page tells it: how far it is, its runs, what it cost."""
 
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from django.db.models import Case, IntegerField, Prefetch, Q, QuerySet, Value, When
+from django.db.models import Prefetch
 from django.utils import timezone
 
 from portal import moments, words
-from portal.cluster.models import Node
 from portal.errors import NotFound
-from portal.jobs.models import Hold, Job, Rank, Run, Seat
+from portal.jobs.models import Hold, Job, Run, Seat
 from portal.jobs.spec import GRACE_S
 from portal.showback.pricing import Bill, Span, bill
 from portal.showback.queries import rates
 
-RANKS_SHOWN = 64
 ENDS = {"finished": "done", "failed": "failed", "cancelled": "cancelled"}
 
 
@@ -98,76 +94,6 @@ def chosen(job: Job, runs: Sequence[Run], epoch: str) -> Run | None:
         if str(run.epoch) == epoch:
             return run
     raise NotFound(f"Job {job.pk} has no run {epoch[:20]}.", field="run")
-
-
-@dataclass(frozen=True, slots=True)
-class RankLine:
-    """A rank in the table, with what its GPU measured last while it runs."""
-
-    rank: Rank
-    node: str
-    slot: int
-    exit: str
-    went_wrong: bool
-    seen: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """The ranks of a run: how many in each state, and those that are shown."""
-
-    lines: Sequence[RankLine]
-    total: int
-    running: int
-    activity: float | None  # mean of what the GPUs say now, in percent
-
-
-def ranks_of(run: Run | None, *, everything: bool = False) -> Ranks:
-    """Those that went wrong first, where not all are shown; two queries."""
-    if run is None:
-        return Ranks([], 0, 0, None)
-    found = list(_ranks(run))
-    live = run.phase != Run.Phase.ENDED
-    seen = _newest_readings(run) if live else {}
-    told = [seen[rank.gpu.uuid] for rank in found if rank.gpu.uuid in seen]
-    utils = [one["util"] for one in told if one.get("util") is not None]
-    shown = found if everything or len(found) <= RANKS_SHOWN else found[:RANKS_SHOWN]
-    return Ranks(
-        lines=[_line(rank, seen) for rank in sorted(shown, key=lambda rank: rank.rank)],
-        total=len(found),
-        running=sum(rank.state == Rank.State.RUNNING for rank in found),
-        activity=sum(utils) / len(utils) if utils else None,
-    )
-
-
-def _ranks(run: Run) -> QuerySet[Rank]:
-    wrong = Q(state=Rank.State.LOST) | Q(signal__isnull=False) | Q(exit_code__isnull=False) & ~Q(exit_code=0)
-    first = Case(When(wrong, then=Value(0)), default=Value(1), output_field=IntegerField())
-    ranks = Rank.objects.filter(run=run).select_related("gpu__node").annotate(first=first)
-    heavy = ("latest", "hardware", "hardware_reported")
-    return ranks.defer(*(f"gpu__node__{name}" for name in heavy)).order_by("first", "rank")
-
-
-def _newest_readings(run: Run) -> dict[str, dict[str, Any]]:
-    """What the newest beats of the run's nodes said, by GPU."""
-    nodes = Node.objects.filter(seats__run=run).values_list("latest", flat=True)
-    return {one["uuid"]: one for latest in nodes for one in latest.get("gpus", [])}
-
-
-def _line(rank: Rank, seen: dict[str, dict[str, Any]]) -> RankLine:
-    wrong = rank.state == Rank.State.LOST or bool(rank.signal) or bool(rank.exit_code)
-    gpu = rank.gpu
-    reading = seen.get(gpu.uuid, {}) if rank.state == Rank.State.RUNNING else {}
-    return RankLine(rank, gpu.node.name, gpu.slot, _exit(rank), wrong, reading)
-
-
-def _exit(rank: Rank) -> str:
-    if rank.signal:
-        try:
-            return f"signal {rank.signal} ({signal.Signals(rank.signal).name})"
-        except ValueError:
-            return f"signal {rank.signal}"
-    return "" if rank.exit_code is None else f"exit {rank.exit_code}"
 
 
 @dataclass(frozen=True, slots=True)
