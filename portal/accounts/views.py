@@ -19,6 +19,7 @@ from portal.accounts.models import Token, User
 from portal.demo import PASSWORD, PEOPLE
 from portal.errors import NotFound, Refusal
 from portal.quotas.queries import by_team
+from portal.streams import signed_out
 
 PER_PAGE = 50
 SHOWN = {"": True, "deactivated": False, "all": None}
@@ -86,7 +87,9 @@ def _demo() -> list[dict[str, str]]:
 def signout(request: HttpRequest) -> HttpResponse:
     """By POST only: a picture on another site must not sign anybody out."""
     if request.method == "POST":
+        session = request.session.session_key
         logout(request)
+        signed_out(session or "")
         return redirect("signin")
     return redirect("account")
 

@@ -21,8 +21,6 @@ SHOWN_LINES = 300
 SHOWN_BYTES = 96 * 1024
 STEP_BYTES = 256 * 1024
 PIECES = 400
-# Rows become visible in the order of their commits, not of their numbers: look back a little each time.
-LATE = 100
 SETTLED = timedelta(seconds=5)  # after its end a run's last pieces arrive within this
 
 
@@ -31,23 +29,17 @@ class Reader:
 
     def __init__(self, run: int, *, rank: int | None = None, after: int = 0) -> None:
         self.run, self.rank, self.after = run, rank, after
-        self._floor = after
         self._joiner = self._resumed() if after else Joiner()
 
     def newest(self) -> list[Line]:
         """The last lines there are; three queries at most."""
         heads = list(self._heads().order_by("-pk")[:PIECES])
-        kept = _within(heads, SHOWN_BYTES)
-        if kept:
-            self._floor = kept[-1][0] - 1
-        return self._read(sorted(kept))[-SHOWN_LINES:]
+        return self._read(_within(heads, SHOWN_BYTES))[-SHOWN_LINES:]
 
     def more(self) -> list[Line]:
-        """What arrived since; one query when nothing did."""
-        late = max(self._floor, self.after - LATE)
-        heads = self._heads().filter(pk__gt=late).order_by("pk")[: LATE + PIECES]
-        fresh = [head for head in heads if not self._joiner.has(head[1], head[2] + head[3])]
-        return self._read(_within(fresh, STEP_BYTES))
+        """What arrived since; one query when nothing did. Pieces become visible in the order of their numbers."""
+        heads = list(self._heads().filter(pk__gt=self.after).order_by("pk")[:PIECES])
+        return self._read(_within(heads, STEP_BYTES))
 
     def unfinished(self) -> list[Line]:
         return self._joiner.unfinished()
@@ -67,7 +59,7 @@ class Reader:
         for row in rows:
             chunk = Chunk(row.pk, row.rank, row.start, bytes(row.body), row.at)
             lines += self._joiner.take(chunk)
-            self.after = max(self.after, row.pk)
+            self.after = row.pk
         return lines
 
     def _resumed(self) -> Joiner:

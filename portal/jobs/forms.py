@@ -135,9 +135,9 @@ class SubmitForm(forms.Form):
 
     def __init__(self, *args: Any, teams: Sequence[Team], types: Sequence[str], **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["team"].queryset = Team.objects.filter(pk__in=[team.pk for team in teams])  # type: ignore[attr-defined]
-        self.fields["gpu_type"].choices = [("", "Any one type"), *((kind, kind) for kind in types)]  # type: ignore[attr-defined]
-        self.fields["tier"].notes = TIER_NOTES  # type: ignore[attr-defined]
+        self.fields["team"].queryset = Team.objects.filter(pk__in=[team.pk for team in teams])  # type: ignore[attr-defined]  # fields are typed as plain ones
+        self.fields["gpu_type"].choices = [("", "Any one type"), *((kind, kind) for kind in types)]  # type: ignore[attr-defined]  # fields are typed as plain ones
+        self.fields["tier"].notes = TIER_NOTES  # type: ignore[attr-defined]  # fields are typed as plain ones
         for name in ("nodes", "gpus_per_node"):
             self.fields[name].widget.attrs |= {"min": 1, "inputmode": "numeric"}
         self.fields["name"].widget.attrs |= {"maxlength": 100, "autocomplete": "off"}
@@ -190,8 +190,8 @@ class FilterForm(forms.Form):
 
     def __init__(self, *args: Any, teams: Sequence[str], types: Sequence[str], **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["team"].choices = [("", "All"), *((name, name) for name in teams)]  # type: ignore[attr-defined]
-        self.fields["type"].choices = [("", "Any"), *((kind, kind) for kind in types)]  # type: ignore[attr-defined]
+        self.fields["team"].choices = [("", "All"), *((name, name) for name in teams)]  # type: ignore[attr-defined]  # fields are typed as plain ones
+        self.fields["type"].choices = [("", "Any"), *((kind, kind) for kind in types)]  # type: ignore[attr-defined]  # fields are typed as plain ones
         self.fields["q"].widget.attrs |= {"placeholder": "Number, name, person or team"}
 
     def wanted(self) -> dict[str, Any]:

@@ -70,18 +70,13 @@ class Open:
 
 @dataclass(slots=True)
 class Joiner:
-    """Joins what the edges of pieces cut in two, rank by rank; a piece that was there already is passed over."""
+    """Joins what the edges of pieces cut in two, rank by rank."""
 
     ends: dict[int, int] = field(default_factory=dict)  # how far each rank is known
     open: dict[int, Open] = field(default_factory=dict)
 
-    def has(self, rank: int, end: int) -> bool:
-        return end <= self.ends.get(rank, -1)
-
     def take(self, chunk: Chunk) -> Iterator[Line]:
         """The lines that this piece ends."""
-        if self.has(chunk.rank, chunk.end):
-            return
         missing = chunk.start - self.ends.get(chunk.rank, chunk.start)
         self.ends[chunk.rank] = chunk.end
         if missing > 0:
