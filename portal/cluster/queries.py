@@ -18,7 +18,7 @@ def inventory() -> QuerySet[Node]:
     )
 
 
-def in_service() -> QuerySet[Node]:
+def approved() -> QuerySet[Node]:
     """The approved nodes for the map, without the long inventories nobody reads there."""
     return inventory().filter(approved_at__isnull=False).defer("hardware", "hardware_reported")
 

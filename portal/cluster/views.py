@@ -37,7 +37,7 @@ EVENTS = 30
 def cluster(request: PersonRequest) -> HttpResponse:
     """Every node and GPU, as a map or as a table."""
     now = timezone.now()
-    nodes = list(queries.in_service())
+    nodes = list(queries.approved())
     view, colour = _one_of(request, "view", VIEWS), _one_of(request, "colour", tuple(COLOURS))
     shown = _one_of(request, "show", SHOWN)
     picture = charts.picture(nodes, _holders(request, nodes), now=now, colour=COLOURS[colour])

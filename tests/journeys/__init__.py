@@ -1,0 +1,1 @@
+"""Whole ways through the portal, in a real browser against real servers."""
