@@ -46,6 +46,11 @@ def digest(value: object) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
+def inventory_digest(hardware: Mapping[str, Any]) -> str:
+    """What beats name a node's hardware by. A new driver is no new hardware."""
+    return digest({key: value for key, value in hardware.items() if key != "driver"})
+
+
 def plain(text: str, limit: int = 500) -> str:
     """Text from outside made fit for a message: one printable line of bounded length."""
     return "".join(c if c.isprintable() else " " for c in text)[:limit].strip()

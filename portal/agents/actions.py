@@ -16,10 +16,11 @@ from portal.bell import redis
 from portal.cluster import actions as cluster
 from portal.cluster.models import Cluster, Node, Pool
 from portal.errors import Forbidden, Refusal
-from scheduler.wire import NODE_NAME
-from scheduler.wire import digest as hardware_digest
+from scheduler.wire import NODE_NAME, canonical, inventory_digest
 
 log = logging.getLogger(__name__)
+
+HARDWARE_BYTES = 64 * 1024
 
 
 def make_join_token(*, pool: Pool, by: User | None, lives: timedelta, now: datetime) -> str:
@@ -58,7 +59,7 @@ def join(
             field="claim",
         )
     node.address, node.hardware_reported = address, hardware
-    node.hardware_seen = hardware_digest(hardware)
+    node.hardware_seen = inventory_digest(hardware)
     node.save(update_fields=["address", "hardware_reported", "hardware_seen"])
     if token and node.approved_at is None:
         cluster.approve(node=node, by=token.made_by, now=now)
@@ -67,6 +68,9 @@ def join(
 
 
 def _check_hardware(hardware: dict[str, Any]) -> None:
+    text = canonical(hardware)
+    if len(text) > HARDWARE_BYTES or r"\u0000" in text:
+        raise Refusal(f"An inventory has at most {HARDWARE_BYTES:,} bytes, and no NUL.", field="hardware")
     gpus = hardware["gpus"]
     for key in ("slot", "uuid"):
         if len({gpu[key] for gpu in gpus}) < len(gpus):

@@ -1,5 +1,6 @@
 """The API's door for agents: join, fetch a spec, send a piece of a log."""
 
+import json
 from typing import Any
 
 from django.http import HttpRequest
@@ -30,7 +31,7 @@ router = Router(auth=NodeBearer(), tags=["agents"])
 
 
 class GpuIn(Schema):
-    model_config = {"extra": "allow"}
+    model_config = {"strict": True}  # kept as it was sent, so it must be right as it was sent
 
     slot: int = Field(ge=0, lt=64)
     uuid: str = Field(min_length=4, max_length=96)
@@ -41,13 +42,13 @@ class GpuIn(Schema):
 
 
 class HardwareIn(Schema):
-    model_config = {"extra": "allow"}  # driver and whatever a newer agent reports; kept as told
+    model_config = {"strict": True}
 
     gpus: list[GpuIn] = Field(max_length=64)
     cpus: int = Field(ge=0, lt=2**31)
     memory_mib: int = Field(ge=0, lt=2**31)
-    block: str = Field("", max_length=40)
-    rack: str = Field("", max_length=40)
+    block: str = Field(max_length=40)
+    rack: str = Field(max_length=40)
 
 
 class JoinIn(Schema):
@@ -86,7 +87,8 @@ def join(request: HttpRequest, asked: JoinIn) -> Status[Any]:
         claim=asked.claim,
         join_token=asked.join_token or "",
         address=asked.address,
-        hardware=asked.hardware.dict(),
+        # As it was sent: what the agent calls its hardware by is a digest of every word of it.
+        hardware=json.loads(request.body)["hardware"],
         now=timezone.now(),
     )
     if node.approved_at is None:

@@ -11,7 +11,7 @@ from portal.cluster.models import Gpu, Node
 from portal.errors import Conflict, Refusal
 from portal.journal.actions import note
 from portal.journal.models import Entry
-from scheduler.wire import digest
+from scheduler.wire import inventory_digest
 
 NO_GPUS = "none"
 
@@ -96,8 +96,8 @@ def _take_inventory(node: Node, hardware: dict[str, Any], now: datetime) -> None
         Gpu.objects.update_or_create(uuid=gpu["uuid"], defaults={**fields, "node": node, "retired_at": None})
     Node.objects.filter(pk=node.pk).update(
         hardware=hardware,
-        hardware_digest=digest(hardware),
-        hardware_seen=digest(hardware),
+        hardware_digest=inventory_digest(hardware),
+        hardware_seen=inventory_digest(hardware),
         gpu_type=_kind(node, hardware["gpus"]),
         **{key: hardware[key] for key in ("cpus", "memory_mib", "block", "rack")},
     )

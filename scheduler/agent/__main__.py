@@ -83,7 +83,7 @@ def _obey(options: argparse.Namespace, token: str | None) -> int | None:
     from scheduler.agent.assembly import Assembly
 
     node = Assembly(name, options.portal, state, membership)
-    return node.work(sensor, isolated=isolated, hardware=wire.digest(hardware))
+    return node.work(sensor, isolated=isolated, hardware=wire.inventory_digest(hardware))
 
 
 def _join_token(options: argparse.Namespace) -> str | None:

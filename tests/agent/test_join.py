@@ -23,7 +23,7 @@ def test_an_agent_says_who_it_is_and_what_it_has(portal: PortalDouble, start_age
     assert (asked["name"], asked["join_token"], asked["address"]) == ("n01", token, "10.0.0.9")
     assert asked["isolated"] is beat.isolated is IS_ROOT
     hardware = asked["hardware"]
-    assert beat.hardware == wire.digest(hardware)
+    assert beat.hardware == wire.inventory_digest(hardware)
     assert (hardware["rack"], hardware["block"]) == ("r1", "b2")
     assert [gpu["uuid"] for gpu in hardware["gpus"]] == agent.uuids == [gpu.uuid for gpu in beat.gpus]
     assert {(gpu["type"], gpu["memory_mib"], gpu["nvlink_domain"]) for gpu in hardware["gpus"]} == {

@@ -170,6 +170,9 @@ BAD_JOINS = {
         },
         422,
     ),
+    "a NUL, which PostgreSQL cannot keep": ({"hardware": hardware("n07") | {"driver": "\0"}}, 422),
+    "a number written as text": ({"hardware": hardware("n07") | {"cpus": "96"}}, 422),
+    "an endless inventory": ({"hardware": hardware("n07") | {"notes": "x" * 70_000}}, 422),
     "a thousand GPUs": ({"hardware": hardware("n07") | {"gpus": hardware("n07")["gpus"] * 125}}, 422),
 }
 
