@@ -38,9 +38,10 @@ EXTRAS = {
     "home": dict.fromkeys(("asks.py", "context.py", "live.py", "spending.py"), READS),
     "jobs": {
         **dict.fromkeys(
-            ("ask.py", "capacity.py", "download.py", "follow.py", "lines.py", "listing.py", "order.py"), READS
+            ("ask.py", "capacity.py", "download.py", "follow.py", "gang.py", "lines.py", "listing.py"), READS
         ),
-        **dict.fromkeys(("outlook.py", "pages.py", "portrait.py", "shown.py", "spec.py", "story.py"), READS),
+        **dict.fromkeys(("order.py", "outlook.py", "pages.py", "portrait.py", "shown.py"), READS),
+        **dict.fromkeys(("spec.py", "story.py"), READS),
         "logs.py": WRITES,
         "runs.py": WRITES,
     },
