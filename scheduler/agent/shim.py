@@ -18,6 +18,8 @@ from scheduler.agent.spool import Spool
 LEFTOVER_GRACE_S = 2.0  # for what the ranks left behind when all of them ended
 INSIST_S = 600.0  # for a full disk to take the last word
 DRAIN_S = 1.0  # for output still in the pipes when every process is gone
+SHUTDOWN_GRACE_S = 10.0
+SHUTDOWN = "The node was shut down while the ranks ran."
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _libc = ctypes.CDLL(None)
 
@@ -31,6 +33,7 @@ class Shim:
         self.spools: dict[int, Spool] = {}  # by the pipe that feeds it
         self.kill_at: float | None = None
         self.woken = True  # a stop may have been asked for before we listened
+        self.shut_down = False
         self.unwritten = True
         self.poll = select.poll()
 
@@ -101,19 +104,20 @@ class Shim:
                     self.note_end(rank, status)
 
     def note_end(self, rank: rundir.Rank, status: int) -> None:
-        rank["ended_at"] = time.time()
+        rank["ended_at"], self.unwritten = time.time(), True
+        self.hear()  # a shutdown that reached us before it reached the rank
+        if self.shut_down:
+            return  # how a rank takes that says nothing about the job, so it stays untold
         if os.WIFSIGNALED(status):
             rank["signal"] = os.WTERMSIG(status)
         else:
             rank["exit"] = os.WEXITSTATUS(status)
-        self.unwritten = True
 
     def pump(self, pause_ms: float | None) -> None:
         """One bite from every pipe that has something, so that no loud rank starves a quiet one."""
         for fd, _ in self.poll.poll(pause_ms):
             if fd == self.wake:
-                _swallow(fd)
-                self.woken = True
+                self.hear()
                 continue
             try:
                 output = os.read(fd, 65536)
@@ -125,6 +129,13 @@ class Shim:
                 self.poll.unregister(fd)
                 os.close(fd)
                 self.spools.pop(fd).close()
+
+    def hear(self) -> None:
+        """The agent leaves an order before it signals; whoever sends SIGTERM without one ends the machine."""
+        heard = _swallow(self.wake)
+        self.woken = self.woken or bool(heard)
+        if signal.SIGTERM in heard and rundir.stop_of(self.directory) is None:
+            self.shut_down, self.seen["error"] = True, SHUTDOWN
 
     def drain(self) -> None:
         """What the dead left in the pipes; a deadline, since a stranger may hold the other end open."""
@@ -149,6 +160,8 @@ class Shim:
         order = rundir.stop_of(self.directory)
         if order is not None:
             self.stop(order["grace_s"])
+        elif self.shut_down:
+            self.stop(SHUTDOWN_GRACE_S)
         elif all(rank["ended_at"] is not None for rank in self.seen["ranks"]):
             self.stop(LEFTOVER_GRACE_S)
 
@@ -210,9 +223,11 @@ def _listen_to_signals() -> int:
     return outlet
 
 
-def _swallow(fd: int) -> None:
+def _swallow(fd: int) -> bytes:
+    """The numbers of the signals that came."""
     with suppress(BlockingIOError):
-        os.read(fd, 4096)
+        return os.read(fd, 4096)
+    return b""
 
 
 def _become_rank(launch: rundir.Launch, env: dict[str, str], output: int) -> None:

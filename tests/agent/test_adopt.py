@@ -2,8 +2,11 @@
 
 import os
 import signal
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 from scheduler.agent import proc, rundir
 from scheduler.agent.leftovers import leftovers
@@ -12,6 +15,12 @@ from tests.agent.agents import AgentProcess, eventually, is_in, order, run_in, s
 from tests.agent.portal_double import PortalDouble
 
 StartAgent = Callable[..., AgentProcess]
+
+
+def settle(portal: PortalDouble) -> None:
+    """Some beats, each answered with orders: time enough for an agent to do what it should not."""
+    count = len(portal.beats) + 5
+    eventually(lambda: len(portal.beats) >= count)
 
 
 def test_a_new_agent_adopts_what_runs_and_what_ended_meanwhile(
@@ -57,9 +66,11 @@ def test_a_restarted_agent_never_starts_a_forgotten_run_again(
     portal.heard(lambda beat: not beat.runs)
     portal.want(wanted)  # a straggler, computed before the portal heard of the end
     beat = portal.heard(is_in(1, "ended"))
+    settle(portal)
     agent.kill()
     start_agent()
     portal.heard(lambda later: later.boot > beat.boot and is_in(1, "ended")(later))
+    settle(portal)
     assert count.read_text() == "x\n"
 
 
@@ -76,7 +87,7 @@ def test_ranks_are_ended_when_their_shim_is_killed(portal: PortalDouble, agent: 
     seen = run_in(beat, 1)
     assert seen is not None
     assert seen.error == "The process that watched over the ranks was killed; the ranks were ended."
-    assert [(r.state, r.signal) for r in seen.ranks] == [("ended", 9), ("ended", 9)]
+    assert [(r.state, r.exit, r.signal) for r in seen.ranks] == [("ended", None, None)] * 2
     assert [one for one in tree if proc.is_alive(one.pid, one.ticks)] == []
 
 
@@ -94,24 +105,35 @@ def test_a_shim_killed_while_no_agent_was_there_is_noticed_too(
     assert [one for one in tree if proc.is_alive(one.pid, one.ticks)] == []
 
 
-def test_a_reused_pid_is_taken_for_nobody(reachable: Path) -> None:
-    """Our own pid, but with another start time: it must be neither a live shim nor a rank to be killed."""
-    me = proc.stat(os.getpid())
-    assert me is not None
-    rank = rundir.Rank(rank=0, pid=me.session, ticks=1, started_at=1.0, ended_at=None, exit=None, signal=None)
-    assert os.getpid() not in leftovers("/nowhere", [rank])
+@pytest.fixture
+def stranger() -> Iterator[proc.Stat]:
+    """A process that has nothing to do with us, in a session of its own."""
+    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    seen = eventually(lambda: (stat := proc.stat(process.pid)) and stat.session == process.pid and stat)
+    yield seen
+    process.kill()
+    process.wait(10)
+
+
+def test_a_reused_pid_is_taken_for_nobody(reachable: Path, stranger: proc.Stat) -> None:
+    """With another start time it is neither a live shim to signal nor a rank to be killed."""
+    rank = rundir.Rank(
+        rank=0, pid=stranger.pid, ticks=1, started_at=1.0, ended_at=None, exit=None, signal=None
+    )
+    assert stranger.pid not in leftovers("/nowhere", [rank])
     directory = reachable / "1.1"
     directory.mkdir()
     launch = {"command": "", "cwd": "/nowhere", "gpus": [], "ranks": [{"rank": 0, "env": {}}]}
     rundir.write(directory / rundir.LAUNCH, launch)
     rundir.write(
         directory / rundir.SEEN,
-        rundir.Seen(phase="running", pid=me.pid, ticks=me.ticks - 1, error=None, ranks=[rank]),
+        rundir.Seen(phase="running", pid=stranger.pid, ticks=1, error=None, ranks=[rank]),
     )
     run = Run(directory)
-    run.stop(0)  # signals nobody
+    run.stop(0)
     run.look()
     assert run.phase == "ended"
+    assert proc.is_alive(stranger.pid, stranger.ticks)
 
 
 def test_a_launch_cut_short_by_a_crash_ends_with_a_sentence(

@@ -160,7 +160,8 @@ def test_a_stop_before_the_ranks_are_up_is_not_lost(start: Started) -> None:
 
 def test_after_the_grace_the_whole_tree_is_killed_also_what_changed_its_session(start: Started) -> None:
     deaf = "trap '' TERM HUP; while :; do sleep 0.05; done"
-    directory = start(f"setsid sh -c 'setsid sh -c \"echo \\$\\$; {deaf}\" & {deaf}' & {deaf}")
+    deeper = 'setsid sh -c \'trap "" TERM; echo $$; eval "$DEAF"\' & eval "$DEAF"'
+    directory = start('setsid sh -c "$DEEPER" & eval "$DEAF"', env={"DEAF": deaf, "DEEPER": deeper})
     grandchild = pid_in_log(directory)
     stat = proc.stat(grandchild)
     assert stat is not None
@@ -210,6 +211,18 @@ def test_a_command_that_cannot_start_says_so_in_its_log(start: Started) -> None:
     assert log(directory) == b"The rank could not be started: [Errno 7] Argument list too long: '/bin/sh'\n"
 
 
+@pytest.fixture
+def groups_of_root() -> Iterator[None]:
+    """An agent is often a member of groups that its ranks must not be in."""
+    before = os.getgroups()
+    if IS_ROOT:
+        os.setgroups([*before, 4711])
+    yield
+    if IS_ROOT:
+        os.setgroups(before)
+
+
+@pytest.mark.usefixtures("groups_of_root")
 def test_ranks_run_under_their_teams_uid_where_the_agent_is_root(start: Started, reachable: Path) -> None:
     assert can_isolate(reachable) is IS_ROOT
     (reachable / "private").mkdir(mode=0o700)
@@ -232,3 +245,24 @@ def test_a_directory_that_other_uids_cannot_reach_is_not_called_isolated(tmp_pat
     (hidden / "runs").mkdir(parents=True)
     hidden.chmod(0o700)
     assert not can_isolate(hidden / "runs")
+
+
+def test_a_machine_that_shuts_down_ends_the_ranks_and_blames_nobody(start: Started) -> None:
+    """Everybody gets SIGTERM and no agent left an order: however the ranks take it, that is not how they did."""
+    directory = start("trap 'echo saved; exit 0' TERM; echo on; while :; do sleep 0.05; done", ranks=3)
+    eventually(lambda: all(log(directory, rank) == b"on\n" for rank in (4, 5, 6)))
+    seen = until(directory, "running")
+    proc.signal_all([seen["pid"]], signal.SIGTERM)
+    proc.signal_all([rank["pid"] for rank in seen["ranks"]], signal.SIGTERM)
+    ended = until(directory, "ended")
+    assert [(rank["exit"], rank["signal"]) for rank in ended["ranks"]] == [(None, None)] * 3
+    assert ended["error"] == "The node was shut down while the ranks ran."
+    assert log(directory).endswith(b"\nsaved\n")
+
+
+def test_what_a_rank_did_before_the_shutdown_counts(start: Started) -> None:
+    directory = start('[ "$LOCAL_RANK" = 0 ] && exit 3; sleep 600', ranks=2)
+    eventually(lambda: until(directory, "running")["ranks"][0]["exit"] == 3)
+    proc.signal_all([until_known(directory)["pid"]], signal.SIGTERM)
+    ended = until(directory, "ended")
+    assert [(rank["exit"], rank["signal"]) for rank in ended["ranks"]] == [(3, None), (None, None)]
