@@ -156,7 +156,7 @@ class SubmitForm(forms.Form):
 
     def renew_key(self, key: str) -> None:
         """The next time this form is sent, it is another request."""
-        self.data = {**self.data, "key": key}
+        self.data = {name: self.data.get(name) for name in self.data} | {"key": key}
 
     def refuse(self, refusal: Refusal) -> None:
         """Show a refusal beside the field it is about."""

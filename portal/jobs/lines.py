@@ -19,7 +19,7 @@ SHOWN = {code: 0x2400 + code for code in range(32) if chr(code) != "\t"} | {0x7F
 SHOWN |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 SHOWN |= dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 
-FAILED = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Traceback)\b|\bError:|\bException:")
+FAILED = re.compile(r"\b(?:ERROR|CRITICAL|FATAL|Traceback)\b|(?:Error|Exception):")
 WARNING = re.compile(r"\bWARN(?:ING)?\b|Warning:")
 
 
