@@ -112,7 +112,7 @@ def test_another_tasks_name_and_celerys_canvas_are_never_obeyed(
     eventually(lambda: "knows no task" in agent.log.read_text())
     for builtin in ("celery.group", "celery.chain", "celery.map", "celery.backend_cleanup"):
         portal.push({"any": "thing"}, task=builtin)
-        eventually(lambda name=builtin: name in agent.log.read_text())
+        eventually(lambda name=builtin: f"knows no task '{name}'" in agent.log.read_text())
 
     portal.answers_beats = False
     wanted = order(portal, spec(agent, 1, "sleep 600"))
@@ -140,6 +140,8 @@ def test_another_tasks_name_and_celerys_canvas_are_never_obeyed(
         command for command in sent if "rogue" in command and not command.startswith("LPUSH node.n01 ")
     ] == []
     assert sum(command.startswith("LPUSH node.n01 ") for command in sent) == 1  # the portal's own
+    complaints = [line for line in agent.log.read_text().splitlines() if " INFO " not in line]
+    assert [line for line in complaints if "thrown away" not in line] == []  # nor was anything tried
 
 
 def test_anything_but_json_is_thrown_away(portal: PortalDouble, agent: AgentProcess) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler import wire
+from scheduler import shape, wire
 
 KEY = b"k" * 32
 printable = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_size=40)
@@ -48,7 +48,7 @@ def some(kind: st.SearchStrategy[Any], key: Callable[[Any], Any] | None = None) 
 
 runs = st.builds(
     wire.RunSeen,
-    run=st.integers(1, wire.MAX_INT),
+    run=st.integers(1, shape.MAX_INT),
     epoch=st.integers(0, 1000),
     state=st.sampled_from(wire.RUN_STATES),
     error=maybe(printable),
@@ -57,32 +57,32 @@ runs = st.builds(
 beats = st.builds(
     wire.Beat,
     node=names,
-    boot=st.integers(1, wire.MAX_INT),
-    seq=st.integers(1, wire.MAX_INT),
+    boot=st.integers(1, shape.MAX_INT),
+    seq=st.integers(1, shape.MAX_INT),
     sent_at=seconds,
     expires_at=seconds,
     agent=printable,
-    orders_seq=st.integers(0, wire.MAX_INT),
+    orders_seq=st.integers(0, shape.MAX_INT),
     isolated=st.booleans(),
     hardware=hexes,
     gpus=some(gpus, lambda gpu: gpu.uuid),
-    trespass=some(st.builds(wire.Trespass, uuid=printable, pid=st.integers(0, wire.MAX_INT), name=printable)),
+    trespass=some(st.builds(wire.Trespass, uuid=printable, pid=st.integers(0, shape.MAX_INT), name=printable)),
     findings=some(st.builds(wire.Finding, code=printable, uuid=maybe(printable), sentence=printable)),
     runs=some(runs, lambda run: run.run),
 )
 orders = st.builds(
     wire.Orders,
     node=names,
-    boot=st.integers(0, wire.MAX_INT),
-    seq=st.integers(1, wire.MAX_INT),
+    boot=st.integers(0, shape.MAX_INT),
+    seq=st.integers(1, shape.MAX_INT),
     sent_at=seconds,
     expires_at=seconds,
-    ack=st.integers(0, wire.MAX_INT),
+    ack=st.integers(0, shape.MAX_INT),
     beat_every_s=st.floats(0.1, 60),
     runs=some(
         st.builds(
             wire.RunWanted,
-            run=st.integers(1, wire.MAX_INT),
+            run=st.integers(1, shape.MAX_INT),
             epoch=st.integers(0, 1000),
             digest=hexes,
             want=st.sampled_from(["run", "stop"]),
@@ -111,8 +111,8 @@ def key_of(name: str) -> bytes | None:
     return KEY if name != "nobody" else None
 
 
-def refused(call: Callable[..., object], *args: Any, **named: Any) -> wire.Refused:
-    with pytest.raises(wire.Refused) as caught:
+def refused(call: Callable[..., object], *args: Any, **named: Any) -> shape.Refused:
+    with pytest.raises(shape.Refused) as caught:
         call(*args, **named)
     return caught.value
 
