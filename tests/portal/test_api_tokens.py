@@ -176,7 +176,7 @@ def test_an_address_that_is_not_there_is_a_problem_too(mira: Caller) -> None:
     for missing in (mira.get("/nonsense"), mira.post("/jobs/1/2/3"), Caller().delete("/nonsense/")):
         assert (missing.status_code, problem(missing)["code"]) == (404, "not_found")
     wrong = mira.delete("/jobs")
-    assert (wrong.status_code, wrong.headers["Allow"]) == (405, "GET, POST")
+    assert (wrong.status_code, set(wrong.headers["Allow"].split(", "))) == (405, {"GET", "POST"})
 
 
 def test_the_api_describes_itself_to_anyone(stage_now: Stage) -> None:

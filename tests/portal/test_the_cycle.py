@@ -83,7 +83,9 @@ def test_a_verdict_of_a_job_that_changed_meanwhile_is_dropped(stage: Stage) -> N
     assert Job.objects.get(pk=job.pk).reason == ""
 
 
-@pytest.mark.parametrize("change", ["cancelled", "drained", "lost", "silent", "gpu gone", "held by another"])
+@pytest.mark.parametrize(
+    "change", ["cancelled", "changed", "drained", "lost", "silent", "gpu gone", "held by another"]
+)
 def test_a_start_whose_facts_no_longer_hold_is_skipped_whole(stage: Stage, change: str) -> None:
     stage.add_nodes("n1", "n2")
     job = stage.submit(nodes=2, gpus_per_node=8)
@@ -94,6 +96,8 @@ def test_a_start_whose_facts_no_longer_hold_is_skipped_whole(stage: Stage, chang
     match change:
         case "cancelled":
             cancel(job=job, by=stage.people["mira"], now=stage.now)
+        case "changed":
+            Job.objects.filter(pk=job.pk).update(version=job.version + 1)
         case "drained":
             cluster.drain(node=node, by=stage.people["noor"], reason="fan", now=stage.now)
         case "lost":
