@@ -1,5 +1,6 @@
 """Every page in both themes, wide and narrow: axe finds nothing, nothing scrolls sideways, nothing goes wrong."""
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ RULES = {
     "dark": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},
 }
 EXAMPLES = 3  # of one thing on one page; a list of sixty lines does not say more
+WIDTHS = (1440, 390)
 NARROWEST = 320
 REFUSED = "the server responded with a status of 40"  # Chromium's own line for a page that is meant to refuse
 
@@ -72,9 +74,9 @@ def portal(transactional_db: None, portal_environment: dict[str, str]) -> Iterat
 
 
 @contextmanager
-def visitor(browser: "Browser", portal: str, user: User | None, **looks: Any) -> Iterator["BrowserContext"]:
+def visitor(browser: "Browser", portal: str, user: User | None) -> Iterator["BrowserContext"]:
     """A browser in which this person is signed in already; what goes wrong in it is told at the end."""
-    with browser.new_context(reduced_motion="reduce", **looks) as context:
+    with browser.new_context() as context:
         if user is not None:
             client = Client()
             client.force_login(user)
@@ -93,8 +95,8 @@ def errors_of(context: "BrowserContext") -> list[str]:
 
 def violations(page: "Page", theme: str) -> list[str]:
     """What axe finds, with some examples of each thing."""
-    page.evaluate(AXE.read_text())
-    found: dict[str, Any] = page.evaluate("rules => axe.run({runOnly: rules})", RULES[theme])
+    run = "rules => axe.run({runOnly: rules, resultTypes: ['violations']})"
+    found: dict[str, Any] = page.evaluate(run, RULES[theme])
     return [
         f"{one['id']}: {one['help']} ({len(one['nodes'])} times): {node['html'][:160]}"
         for one in found["violations"]
@@ -118,37 +120,76 @@ def sideways(page: "Page") -> str:
 
 
 @pytest.mark.serial
-@pytest.mark.limit(180)
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
-def test_every_page_is_accessible(
-    browser: "Browser", portal: tuple[str, Scenery], theme: str, width: int
-) -> None:
+@pytest.mark.limit(240)
+@pytest.mark.parametrize("who", PAGES, ids=lambda who: who or "nobody")
+def test_every_page_is_fit_for_everybody(browser: "Browser", portal: tuple[str, Scenery], who: str) -> None:
     address, scenery = portal
-    size = {"width": width, "height": 900}
     wrong: list[str] = []
-    for who, paths in addresses(scenery).items():
-        user = scenery.stage.people.get(who)
-        with visitor(browser, address, user, viewport=size, color_scheme=theme) as context:
-            errors, page = errors_of(context), context.new_page()
-            for path in paths:
-                answer = page.goto(address + path)
-                assert answer is not None
-                assert answer.status < 500, path
-                wrong += [f"{who or 'nobody'} {path}: {one}" for one in unfit(page, theme, size)]
-            wrong += [f"{who or 'nobody'}: {one}" for one in errors if REFUSED not in one]
+    with visitor(browser, address, scenery.stage.people.get(who)) as context:
+        errors, page = errors_of(context), context.new_page()
+        for path in addresses(scenery)[who]:
+            answer = page.goto(address + path)
+            assert answer is not None
+            assert answer.status < 500, path
+            wrong += [f"{path} {one}" for one in unfit(page)]
+        wrong += [one for one in errors if REFUSED not in one]
     assert not wrong, f"{len(wrong)} things:\n" + "\n".join(dict.fromkeys(wrong))
 
 
-def unfit(page: "Page", theme: str, size: dict[str, int]) -> list[str]:
-    """What axe finds, and what scrolls sideways; a phone may also be a very narrow one."""
-    found = violations(page, theme)
-    if size["width"] < 640:
-        page.set_viewport_size(size | {"width": NARROWEST})
+def unfit(page: "Page") -> list[str]:
+    """What is wrong with a page: on a desk and on a phone, in light and in dark, and on a very narrow phone."""
+    page.evaluate(AXE.read_text())
+    found = []
+    for width, theme in itertools.product(WIDTHS, RULES):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        found += [f"({width} px, {theme}): {one}" for one in violations(page, theme)]
+        if wide := sideways(page):
+            found.append(f"({width} px): scrolls sideways: {wide}")
+    page.set_viewport_size({"width": NARROWEST, "height": 900})
     if wide := sideways(page):
-        found.append(f"scrolls sideways: {wide}")
-    page.set_viewport_size(size)
+        found.append(f"({NARROWEST} px): scrolls sideways: {wide}")
     return found
+
+
+@pytest.mark.serial
+@pytest.mark.limit(120)
+def test_pages_that_answer_a_form_are_fit_too(browser: "Browser", portal: tuple[str, Scenery]) -> None:
+    address, scenery = portal
+    with visitor(browser, address, None) as context:
+        page = context.new_page()
+        page.goto(f"{address}/signin")
+        page.get_by_label("E-mail").fill("mira@example.org")
+        page.get_by_label("Password").fill("wrong")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("do not match").wait_for()
+        assert not unfit(page)
+    with visitor(browser, address, scenery.stage.people["mira"]) as context:
+        errors, page = errors_of(context), context.new_page()
+        page.goto(f"{address}/account")
+        page.get_by_label("Name", exact=True).fill("nightly")
+        page.get_by_role("button", name="Make token").click()
+        page.get_by_text("it is not shown again").wait_for()
+        assert not unfit(page)
+        page.get_by_label("Present password").fill("wrong")
+        for label in ("New password", "New password again"):
+            page.get_by_label(label, exact=True).fill("a new long phrase")
+        page.get_by_role("button", name="Change password").click()
+        page.get_by_text("That is not your present password.").wait_for()
+        assert not unfit(page)
+        page.get_by_role("link", name="Revoke nightly").click()  # opens the question on the page itself
+        assert page.get_by_role("dialog").get_by_role("heading").inner_text() == "Revoke token nightly?"
+        assert not unfit(page)
+        page.get_by_role("dialog").get_by_role("button", name="Revoke token").click()
+        page.get_by_text("Token nightly is revoked.").wait_for()
+        assert not errors
+
+
+def test_the_look_finds_what_is_wrong(page: "Page") -> None:
+    page.set_content("<html><p style='color:#999'>pale</p><div style='width:1500px'>wide</div></html>")
+    found = "\n".join(unfit(page))
+    for what in ("color-contrast", "html-has-lang", "landmark-one-main", "scrolls sideways: <div"):
+        assert what in found
 
 
 def test_every_page_is_on_the_list() -> None:
