@@ -19,7 +19,8 @@ from portal.jobs.models import Seat
 from portal.journal.actions import note
 from portal.journal.models import Entry
 from portal.telemetry.actions import keep
-from scheduler.wire import MAX_BEAT_BYTES, Beat, Refused, unseal
+from scheduler.shape import Refused
+from scheduler.wire import MAX_BEAT_BYTES, Beat, unseal
 
 ENVELOPE_BYTES = MAX_BEAT_BYTES * 3 // 2  # kombu wraps the message and encodes it in base64
 GAP = timedelta(seconds=10)  # longer without listening, and every node first gets time to beat again

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import F
 
 from portal.agents.models import Refusal
-from scheduler.wire import Refused
+from scheduler.shape import Refused
 
 log = logging.getLogger(__name__)
 

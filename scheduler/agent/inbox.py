@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from scheduler import wire
+from scheduler.shape import Refused
 
 log = logging.getLogger("berth.agent")
 
@@ -27,7 +28,7 @@ class Inbox:
         try:
             with self._lock:
                 self._take(envelope)
-        except wire.Refused as why:
+        except Refused as why:
             self._say_once_a_minute(why)
         self._ring()
 
@@ -42,7 +43,7 @@ class Inbox:
             log.info("the first orders are here: %s is in service", self._node)
         self.orders = orders
 
-    def _say_once_a_minute(self, why: wire.Refused) -> None:
+    def _say_once_a_minute(self, why: Refused) -> None:
         now = time.monotonic()
         if now - self._said.get(why.code, -60.0) >= 60.0:
             self._said[why.code] = now

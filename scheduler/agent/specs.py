@@ -9,45 +9,45 @@ from typing import Any
 from scheduler import wire
 from scheduler.agent.door import Away, Door, Refusal
 from scheduler.agent.reconcile import Key
-from scheduler.wire import checked, each, number, or_none, whole
+from scheduler.shape import Check, Refused, Shape, checked, each, number, or_none, text, whole
 
 log = logging.getLogger("berth.agent")
 
 
-def _prose(limit: int) -> wire.Check:
+def _prose(limit: int) -> Check:
     """Text a process can be given: several lines are fine, a NUL is not."""
 
     def check(value: object, name: str) -> str:
         if isinstance(value, str) and len(value) <= limit and "\0" not in value:
             return value
-        raise wire.Refused("malformed", f"{name} must be a text of at most {limit} characters without NUL.")
+        raise Refused("malformed", f"{name} must be a text of at most {limit} characters without NUL.")
 
     return check
 
 
-def _environment() -> wire.Check:
+def _environment() -> Check:
     text = _prose(131_072)
 
     def check(value: object, name: str) -> dict[str, str]:
         if not isinstance(value, Mapping) or len(value) > 1000:
-            raise wire.Refused("malformed", f"{name} must be an object of at most 1000 entries.")
+            raise Refused("malformed", f"{name} must be an object of at most 1000 entries.")
         for key in value:
             if not isinstance(key, str) or not key or "=" in key or "\0" in key:
-                raise wire.Refused("malformed", f"{name} has a name that no variable can have.")
+                raise Refused("malformed", f"{name} has a name that no variable can have.")
         return {key: text(item, f"{name}.{key}") for key, item in value.items()}
 
     return check
 
 
 @dataclass(frozen=True, slots=True)
-class SpecRank(wire.Shape):
+class SpecRank(Shape):
     rank: int = checked(whole(0, 2**24))
     local_rank: int = checked(whole(0, wire.MAX_RANKS))
-    gpu_uuid: str = checked(wire.text(96))
+    gpu_uuid: str = checked(text(96))
 
 
 @dataclass(frozen=True, slots=True)
-class Spec(wire.Shape):
+class Spec(Shape):
     run: int = checked(whole(1))
     job: int = checked(whole(1))
     epoch: int = checked(whole())
@@ -80,7 +80,7 @@ def understood(text: Any, key: Key, digest: str) -> Spec | str:
         return "The spec is not the one the orders name; it was refused."
     try:
         spec = Spec.from_body(text)
-    except wire.Refused as why:
+    except Refused as why:
         return f"The spec was refused: {why.sentence}"
     return spec if spec.key == key else "The spec is of another run; it was refused."
 

@@ -66,7 +66,9 @@ beats = st.builds(
     isolated=st.booleans(),
     hardware=hexes,
     gpus=some(gpus, lambda gpu: gpu.uuid),
-    trespass=some(st.builds(wire.Trespass, uuid=printable, pid=st.integers(0, shape.MAX_INT), name=printable)),
+    trespass=some(
+        st.builds(wire.Trespass, uuid=printable, pid=st.integers(0, shape.MAX_INT), name=printable)
+    ),
     findings=some(st.builds(wire.Finding, code=printable, uuid=maybe(printable), sentence=printable)),
     runs=some(runs, lambda run: run.run),
 )

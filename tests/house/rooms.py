@@ -52,7 +52,7 @@ PORTAL = {
     *("demo.py", "environment.py", "guard.py", "moments.py", "streams.py", "words.py"),
 }
 TOOLS = {"up", "checks", "bench"}  # words of manage.py; they are not rooms
-SCHEDULER = {"__init__.py", "wire.py", "core", "agent", "decisions"}
+SCHEDULER = {"__init__.py", "wire.py", "shape.py", "core", "agent", "decisions"}
 CORE = {
     *("__init__.py", "ruff.toml", "model.py", "reasons.py", "planner.py", "order.py", "quota.py", "place.py"),
     *("board.py", "timeline.py", "explain.py", "possible.py", "spell.py", "tree.py", "why.py"),
