@@ -60,6 +60,7 @@ def _lose(node: Node, now: datetime, patience: timedelta) -> bool:
         why = f"{node.name} has not been heard of for {patience.total_seconds():.0f} s"
         note(about=(Entry.Kind.NODE, node.pk), verb="lost", now=now, sentence=f"{why}: lost")
         for seat in live_seats([node.pk]).defer("spec"):
+            runs.excuse(seat=seat)
             runs.lose(seat=seat, now=now, why=f"{why}.")
     return True
 

@@ -69,6 +69,14 @@ def lose(*, seat: Seat, now: datetime, why: str) -> None:
     _move_on(run, now=now)
 
 
+def excuse(*, seat: Seat) -> None:
+    """A gang that fails while one of its nodes is silent fails because of it: its ranks miss their peers."""
+    own = Rank.objects.filter(seat=seat, state=Rank.State.ENDED).exclude(exit_code=0)
+    failed = Run.objects.filter(pk=seat.run_id, phase=Run.Phase.STOPPING, cause=Run.Cause.FAILED)
+    if not own.exists():
+        failed.update(cause=Run.Cause.NODE_LOST)
+
+
 def _locked(seat: Seat) -> Run | None:
     """The run, locked with its job, while the seat is live; lock order: job, run, seat."""
     run = Run.objects.get(pk=seat.run_id)

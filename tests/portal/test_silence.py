@@ -82,6 +82,38 @@ def test_survivors_keep_their_gpus_until_their_agents_say_that_it_ended(stage: S
     assert gone not in stage.where(again)
 
 
+def test_a_gang_that_fails_because_a_node_fell_silent_queues_again(stage: Stage) -> None:
+    """Ranks notice a dead peer long before the time-out does."""
+    stage.add_nodes("n1", "n2", "n3", "n4")
+    job = stage.submit(nodes=2, gpus_per_node=8)
+    run = stage.running(job)
+    gone, survivor = stage.where(run)
+    stage.pass_time(20, silent=[gone])
+    stage.agents[survivor].end(run, exits={8: 1})
+    stage.beat(survivor)
+    assert phase(job) == "stopping"
+    stage.agents[survivor].forget(run)
+    stage.pass_time(45, silent=[gone])
+    stage.turn()
+    run.refresh_from_db()
+    assert (run.cause, phase(job)) == ("node_lost", "starting")
+
+
+def test_a_gang_that_failed_on_the_node_that_then_fell_silent_has_failed(stage: Stage) -> None:
+    stage.add_nodes("n1", "n2")
+    job = stage.submit(nodes=2, gpus_per_node=8)
+    run = stage.running(job)
+    gone, survivor = stage.where(run)
+    stage.agents[gone].end_rank(run, 3, 7)
+    stage.beat(gone)
+    stage.agents[survivor].end(run, signal=15)
+    stage.beat(survivor)
+    stage.pass_time(65, silent=[gone])
+    stage.turn()
+    run.refresh_from_db()
+    assert (run.cause, phase(job), held(run)) == ("failed", "failed", 0)
+
+
 def test_a_lost_node_with_leftovers_stays_lost_until_nothing_foreign_runs_there(stage: Stage) -> None:
     stage.add_nodes("n1", "n2")
     job = stage.submit(gpus_per_node=8)
