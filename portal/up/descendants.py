@@ -76,7 +76,8 @@ def end(
         now = time.monotonic()
         if now > patient_until + 5:
             return False
-        for one in family:
+        # Elders first: who watches over others should hear of the end before they do.
+        for one in sorted(family, key=lambda one: (one.started, one.pid)):
             if now > patient_until:
                 send(one, signal.SIGKILL)
             elif one not in asked:
