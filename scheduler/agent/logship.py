@@ -48,8 +48,8 @@ class LogShip:
     def _run(self) -> None:
         while not self._stop.wait(self._wait_s):
             try:
-                self.round()
-                self._wait_s, self._said = LOOK_S, ""
+                hurry = self.round()
+                self._wait_s, self._said = LOOK_S / 10 if hurry else LOOK_S, ""
             except Away as why:
                 self._wait_s = min(max(0.5, self._wait_s * 1.5), 5.0)
                 if str(why) != self._said:
@@ -59,17 +59,21 @@ class LogShip:
                 log.exception("logs cannot be shipped")
                 self._wait_s = 5.0
 
-    def round(self) -> None:
+    def round(self) -> bool:
+        """True where an ended run's log is still on its way: people wait for its last lines."""
+        hurry = False
         shelves = [shelf for shelf in self._ranks.shelves if shelf.directory.exists()]
         self._known = {s.directory: self._known.get(s.directory) or _shipped(s) for s in shelves}
         for shelf in shelves:
             known = self._known[shelf.directory]
             moved = [self._ship(shelf, rank, known[rank]) for rank in shelf.ranks]
             if any(moved):
+                hurry = hurry or shelf.ended
                 with suppress(OSError):
                     rundir.write(shelf.directory / SHIPPED, {str(r): known[r].next for r in known})
             elif shelf.forgotten and self._is_done(shelf, known):
                 shutil.rmtree(shelf.directory, ignore_errors=True)
+        return hurry
 
     def _ship(self, shelf: Shelf, rank: int, known: Rank) -> bool:
         """One chunk at most. True where it got further."""

@@ -39,7 +39,7 @@ class PortalDouble:
         self.beat_every_s = 0.2
         self._row = Node(name=node)  # key_version is what a real portal raises to change all its keys
         self._redis = Redis.from_url(redis_url, socket_timeout=2)
-        self._redis.execute_command("ACL", "LOG", "RESET")
+        self.acl("LOG", "RESET")
         self.open_fence()
         self._celery = Celery(broker=redis_url, set_as_current=False)
         self._celery.conf.update(task_serializer="json", broker_connection_retry=False)
@@ -55,13 +55,16 @@ class PortalDouble:
 
     def open_fence(self) -> None:
         """The node's Redis user, with exactly the rights that the real portal gives."""
-        self._redis.execute_command("ACL", "SETUSER", keys.redis_user(self._row), *fences.rights(self._row))
+        self.acl("SETUSER", keys.redis_user(self._row), *fences.rights(self._row))
+
+    def acl(self, *words: str) -> Any:
+        return self._redis.execute_command("ACL", *words)  # type: ignore[no-untyped-call]  # redis-py's own
 
     def change_keys(self) -> None:
         """The node's Redis password and HTTP token from now on are others."""
         self._row.key_version += 1
         self.open_fence()
-        self._redis.execute_command("CLIENT", "KILL", "USER", keys.redis_user(self._row))
+        self._redis.client_kill_filter(user=keys.redis_user(self._row))
 
     def close(self) -> None:
         self._over.set()
@@ -106,7 +109,7 @@ class PortalDouble:
     def _listen(self) -> None:
         while not self._over.is_set():
             try:
-                popped = self._redis.brpop(["beats"], timeout=0.1)  # type: ignore[arg-type]  # typed as whole seconds
+                popped = self._redis.brpop(["beats"], timeout=0.1)
             except RedisError:
                 self._over.wait(0.2)
                 continue
@@ -115,7 +118,7 @@ class PortalDouble:
                 if self.answers_beats:
                     self.send()
 
-    def _opened(self, raw: bytes) -> wire.Beat:
+    def _opened(self, raw: bytes | str) -> wire.Beat:
         envelope = json.loads(base64.b64decode(json.loads(raw)["body"]))
         _, body = wire.unseal("beat", envelope, lambda name: self.key if name == self.node else None)
         beat = wire.Beat.from_body(body)

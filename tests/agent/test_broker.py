@@ -61,7 +61,7 @@ def test_while_nobody_answers_two_beats_lie_in_the_queue_and_the_heart_goes_on(
     with Redis.from_url(redis_url) as link:
         eventually(lambda: agent.seen(1)["phase"] == "ended")
         eventually(lambda: link.llen("beats") >= 1)
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + 2
         while time.monotonic() < deadline:
             assert link.llen("beats") <= 2
             time.sleep(0.05)
@@ -72,7 +72,7 @@ def test_a_nodes_user_can_do_what_the_agent_needs_and_no_more(
 ) -> None:
     portal.want(order(portal, spec(agent, 1, "true")))
     portal.heard(is_in(1, "ended"))
-    assert portal._redis.execute_command("ACL", "LOG") == []  # nothing it tried was refused
+    assert portal.acl("LOG") == []  # nothing it tried was refused
     with Redis.from_url(portal._redis_url_of_node()) as link:
         for forbidden in (
             lambda: link.lpush("node.n02", "x"),

@@ -29,7 +29,7 @@ def test_an_agent_stays_small_and_idle_with_eight_ranks(portal: PortalDouble, ag
     portal.heard(is_in(1, "running"))
     eventually(lambda: len(portal.log(1, 7)) > 20)
     before, since = cpu_s(agent.pid), time.monotonic()
-    eventually(lambda: time.monotonic() - since > 8)  # a span to measure over, not a wait for something
+    eventually(lambda: time.monotonic() - since > 6)  # a span to measure over, not a wait for something
     share = (cpu_s(agent.pid) - before) / (time.monotonic() - since)
     assert rss_mib(agent.pid) < 60
-    assert share < 0.02  # the goal is 0.01; a tick of the clock is 0.00125 of this span
+    assert share < 0.02  # the goal is 0.01; a tick of the clock is 0.0017 of this span

@@ -109,7 +109,7 @@ def test_a_portal_that_does_not_want_a_log_is_not_bothered_with_it(
         asked.append(door.path)
         return 404, {"detail": "Rank 0 of run 1 is not on n01."}
 
-    portal.on_post = refuse  # type: ignore[method-assign]  # one answer of the double, for this test
+    portal.on_post = refuse  # type: ignore[method-assign,assignment]  # one answer of the double, for this test
     portal.want(order(portal, spec(agent, 1, "echo unwanted; sleep 0.5; echo still unwanted")))
     seen = run_in(portal.heard(is_in(1, "ended")), 1)
     assert seen is not None

@@ -1,5 +1,6 @@
 """A rank's output on disk: all of a small one, head and tail of a large one."""
 
+import os
 from pathlib import Path
 from unittest.mock import patch
 
@@ -49,9 +50,9 @@ def test_head_and_tail_come_back_at_their_offsets(
 def test_a_full_disk_loses_output_but_never_stops_the_rank(tmp_path: Path) -> None:
     kept = Spool(tmp_path)
     kept.take(b"before ")
-    with patch.object(spool.os, "write", side_effect=OSError(28, "No space left on device")):
+    with patch.object(os, "write", side_effect=OSError(28, "No space left on device")):
         kept.take(b"lost")
-    with patch.object(spool.os, "open", side_effect=OSError(28, "No space left on device")):
+    with patch.object(os, "open", side_effect=OSError(28, "No space left on device")):
         kept.take(b"lost too")
     kept.take(b"after")
     assert read_back(tmp_path, 100) == [(0, b"before "), (19, b"after")]
