@@ -33,6 +33,7 @@ app.conf.update(
         "tick": {"task": "portal.cycle.tick", "schedule": 5.0, "options": {"expires": 5}},
         "mend-users": {"task": "portal.agents.mend_users", "schedule": 5.0, "options": {"expires": 5}},
         "sweep-refusals": {"task": "portal.agents.sweep", "schedule": 3600.0, "options": {"expires": 3600}},
+        "sweep-cycles": {"task": "portal.cycle.sweep", "schedule": 3600.0, "options": {"expires": 3600}},
         "sweep-readings": {"task": "portal.telemetry.sweep", "schedule": 600.0, "options": {"expires": 600}},
     },
 )

@@ -123,12 +123,17 @@ def _take_in(node: Node, beat: Beat, now: datetime) -> None:
         if report is not None:
             if _is_news(seat, report):
                 runs.observe(seat=seat, seen=report, now=now)
-        elif seat.phase == Seat.Phase.RUNNING:
+        elif seat.phase == Seat.Phase.RUNNING and _is_newest(node, beat):
             runs.lose(seat=seat, now=now, why=f"{node.name} no longer knows this run.")
     if node.lost_at is not None and set(seen) <= {seat.run_id for seat in seats}:
         _welcome_back(node, now)
     if beat.hardware != node.hardware_digest and beat.hardware != node.hardware_seen:
         _tell_of_change(node, now)
+
+
+def _is_newest(node: Node, beat: Beat) -> bool:
+    """Another pair of ears may have heard a later beat meanwhile, of a run that began since this one."""
+    return Node.objects.filter(pk=node.pk, boot=beat.boot, beat_seq=beat.seq).exists()
 
 
 def _is_news(seat: Seat, report: Any) -> bool:
@@ -153,9 +158,8 @@ def _tell_of_change(node: Node, now: datetime) -> None:
     )
 
 
-def still_listening(*, now: datetime) -> None:
-    """Keep the row that says since when, without a gap, beats are heard."""
-    gone = now - GAP
-    if Listening.objects.filter(pk=Listening.ONLY, until__gte=gone).update(until=now):
-        return
-    Listening.objects.update_or_create(pk=Listening.ONLY, defaults={"since": now, "until": now})
+def still_listening(*, now: datetime, afresh: bool = False) -> None:
+    """Keep the row that says since when, without a gap, beats are heard; afresh: there was one, however short."""
+    heard_before = Listening.objects.filter(pk=Listening.ONLY, until__gte=now - GAP)
+    if afresh or not heard_before.update(until=now):
+        Listening.objects.update_or_create(pk=Listening.ONLY, defaults={"since": now, "until": now})

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import monotonic
 
 from django.db import OperationalError, connection
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 THE_CYCLE = 0x62657274  # the advisory lock: one cycle at a time, whoever runs it
 WAIT_MS = 5_000
+KEPT = timedelta(days=7)
 # Which field of a request stands in the way for good; a quota is too small for the whole of it.
 OBSTACLE_IN = {"type": "gpu_type", "node": "gpus_per_node", "nodes": "nodes"}
 
@@ -55,6 +56,11 @@ def turn(*, now: datetime) -> Cycle | None:
     if decided.starts or changed:
         cycle.save()
     return cycle
+
+
+def sweep(*, now: datetime) -> int:
+    """What a turn did is kept for a week."""
+    return Cycle.objects.filter(began_at__lt=now - KEPT).delete()[0]
 
 
 @contextmanager

@@ -12,3 +12,8 @@ def tick() -> None:
     """Think now. Rings that come from here on ask for another turn."""
     bell.heard()
     actions.turn(now=timezone.now())
+
+
+@shared_task(name="portal.cycle.sweep")
+def sweep() -> None:
+    actions.sweep(now=timezone.now())

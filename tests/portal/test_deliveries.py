@@ -9,7 +9,8 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from portal.agents.hearing import hear
+from portal.agents.hearing import _judged, _opened, _take_in, hear
+from portal.cluster.models import Node
 from portal.jobs.models import Hold, Job, Run
 from scheduler.wire import RunSeen
 from tests.portal.agent import PlayedAgent
@@ -99,6 +100,18 @@ def test_an_older_beat_never_overwrites_a_newer_one(stage: Stage, gang: Job) -> 
     before = outcome(gang)
     assert hear(beats[:-2], now=stage.now) == []
     assert outcome(gang) == before
+
+
+def test_two_pairs_of_ears_do_not_lose_a_run_that_began_between_their_beats(stage: Stage, gang: Job) -> None:
+    """The older beat is written down first and taken in last: it knows nothing of the run."""
+    run = stage.started(gang)
+    agent = stage.agents["n1"]
+    older, node = agent.beat(stage.now), Node.objects.get(name="n1")
+    agent.start(run)
+    newer = agent.beat(stage.now)
+    hear([newer], now=stage.now)
+    _take_in(node, _judged(_opened(older), {"n1": node}, stage.now), stage.now)
+    assert run.seats.get(node=node).phase == "running"
 
 
 def test_the_same_batch_twice_changes_nothing(stage: Stage, gang: Job) -> None:

@@ -9,7 +9,7 @@ from django.db import connection
 
 from portal.cluster import actions as cluster
 from portal.cluster.models import Node
-from portal.cycle import apply, snapshot
+from portal.cycle import actions, apply, snapshot
 from portal.cycle.models import Cycle
 from portal.jobs.actions import cancel
 from portal.jobs.models import Hold, Job, Run
@@ -188,11 +188,19 @@ def test_a_turn_with_nothing_to_do_takes_a_fixed_number_of_queries(stage: Stage)
     assert quiet_turn() == few
 
 
+def test_what_a_turn_did_is_kept_for_a_week(stage: Stage) -> None:
+    stage.add_nodes("n1")
+    stage.submit()
+    stage.turn()
+    turn = Cycle.objects.get()
+    assert (turn.began_at, turn.waiting, turn.started, turn.skipped) == (stage.now, 1, 1, 0)
+    assert actions.sweep(now=stage.now + timedelta(days=7)) == 0
+    assert actions.sweep(now=stage.now + timedelta(days=7, seconds=1)) == 1
+
+
 def test_a_turn_while_another_process_is_at_it_gives_up_and_does_nothing(
     stage_shared: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from portal.cycle import actions
-
     stage_shared.add_nodes("n1")
     job = stage_shared.submit()
     monkeypatch.setattr(actions, "WAIT_MS", 50)
