@@ -48,25 +48,29 @@ class Ears(bootsteps.StartStopStep):
 
     def _listen(self, url: str) -> None:
         client = Redis.from_url(url, socket_timeout=WAIT_S + 5, socket_connect_timeout=2)
+        deaf = True  # until the first answer of Redis, and after every error: nodes then get their time anew
         while not self.over.is_set():
             try:
-                listen_once(client)
+                listen_once(client, afresh=deaf)
+                deaf = False
             except (RedisError, OSError) as why:
                 log.warning("cannot hear beats: %s", why)
+                deaf = True
                 self.over.wait(1)
             except DatabaseError as why:  # beats in hand are lost; agents send the whole state again
                 log.warning("cannot write down what was heard: %s", why)
                 connection.close()
+                deaf = True
                 self.over.wait(1)
 
 
-def listen_once(client: Redis, wait_s: int = WAIT_S) -> int:
+def listen_once(client: Redis, wait_s: int = WAIT_S, *, afresh: bool = False) -> int:
     """One batch: what is there, or what comes within a second. Returns how many beats were read."""
     first = client.brpop([BEATS], timeout=wait_s)
     batch: list[Any] = [first[1], *(client.rpop(BEATS, BATCH - 1) or [])] if first else []
     close_old_connections()
     now = timezone.now()
-    still_listening(now=now)
+    still_listening(now=now, afresh=afresh)
     if batch:
         hear(batch, now=now)
     return len(batch)
