@@ -4,6 +4,7 @@ import { merge } from './merge.js';
 
 const LONGEST = 30_000;
 const regions = () => document.querySelectorAll('[data-live]');
+const spoken = () => document.querySelectorAll('[data-live]:not([data-quiet])');  // those the top bar speaks of
 const paused = () => sessionStorage.getItem('berth-paused') === 'yes';
 
 export function start() {
@@ -48,11 +49,11 @@ function answered(event) {
   if (successful) {
     const digest = xhr.getResponseHeader('Berth-Digest');
     if (digest) region.dataset.digest = digest;
-    say(xhr.getResponseHeader('Berth-At'));
+    if (!('quiet' in region.dataset)) say(xhr.getResponseHeader('Berth-At'));
     if (xhr.getResponseHeader('Berth-Over')) return;  // nothing more will change
     plan(region);
   } else {
-    late();
+    if (!('quiet' in region.dataset)) late();
     plan(region, Math.min(LONGEST, 2 * region.wait));
   }
 }
@@ -87,7 +88,7 @@ function release(event) {
 
 function controls() {
   const box = document.querySelector('[data-live-box]');
-  if (!box || !regions().length) return;
+  if (!box || !spoken().length) return;
   box.hidden = false;
   const button = box.querySelector('button');
   const show = () => {

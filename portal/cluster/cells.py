@@ -143,10 +143,8 @@ def _note(state: Node.State, *, held: int, free: int) -> str:
 
 
 def findings(node: Node) -> list[str]:
-    """What a person should know of a node, most urgent first, one sentence each."""
+    """What a person should look into, most urgent first, one sentence each."""
     found = []
-    if node.drained_at is not None:
-        found.append(node.drain_reason)
     if node.hardware_changed:
         found.append("Reports other hardware than was approved")
     if trespass := node.latest.get("trespass"):

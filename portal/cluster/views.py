@@ -102,9 +102,10 @@ def node(request: PersonRequest, name: str) -> HttpResponse:
     found = queries.node_named(name)
     holders = _holders(request, [found])
     line = cells.line(found, holders, now=now)
+    gpus = cells.gpus(line, holders)
     context = {
         "now": now, "node": found, "line": line,
-        "late": line.late, "gpus": cells.gpus(line, holders), "jobs": cells.jobs(holders.values()),
+        "late": line.late, "gpus": gpus, "jobs": cells.jobs(holders.values()),
         "hardware": hardware.described(found.hardware or found.hardware_reported),
         "trespass": cells.trespass(found), "findings": found.latest.get("findings", []),
         "refused": refused(found.name, now - REFUSED_FOR),
@@ -113,21 +114,23 @@ def node(request: PersonRequest, name: str) -> HttpResponse:
         "may_approve": request.standing.may("node.approve"),
         "crumbs": [("Cluster", reverse("cluster")), (found.name, "")],
     }  # fmt: skip
-    return answer(request, "cluster/node.html", "cluster/_node.html", context | _curves(request, found, now))
+    return answer(request, "cluster/node.html", "cluster/_node.html", context | _curves(request, gpus, now))
 
 
-def _curves(request: PersonRequest, found: Node, now: datetime) -> dict[str, Any]:
+def _curves(request: PersonRequest, gpus: list[cells.GpuLine], now: datetime) -> dict[str, Any]:
     """The last hour of one measure, for every GPU."""
     measure = curves.MEASURES[_one_of(request, "measure", tuple(curves.MEASURES))]
-    slots = {gpu.pk: gpu.slot for gpu in found.gpus.all()}
+    slots = {one.gpu.pk: one.gpu.slot for one in gpus}
     begin = curves.hour(now)
     rows = means(slots, begin=begin, step=curves.STEP)
-    installed = max((gpu.memory_mib for gpu in found.gpus.all()), default=0) if measure.unit == "GB" else 0
+    installed = max((one.gpu.memory_mib for one in gpus), default=0) if measure.unit == "GB" else 0
     top = curves.scale(rows, measure, installed)
+    drawn = curves.multiples(rows, slots, measure, begin=begin, top=top)
+    newest = {one.gpu.pk: measure.write(getattr(one, measure.field)) for one in gpus}
     return {
         "measure": measure, "measures": curves.MEASURES.values(), "begin": begin, "top": measure.write(top),
         "readings": _one_of(request, "readings", ("chart", "table")), "slots": list(slots.values()),
-        "multiples": curves.multiples(rows, slots, measure, begin=begin, top=top),
+        "multiples": [(one, newest.get(one.gpu, "")) for one in drawn],
         "table": curves.table(rows, slots, measure),
     }  # fmt: skip
 

@@ -46,7 +46,9 @@ class Frame:
     @property
     def here(self) -> str:
         found = self._request.resolver_match
-        return (found.url_name or "") if found else ""
+        name = (found.url_name or "") if found else ""
+        # The side bar asks for itself on behalf of the page it stands on.
+        return self._request.GET.get("here", "")[:40] if name == "sections" else name
 
     @cached_property
     def standing(self) -> Standing | None:

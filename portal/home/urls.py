@@ -6,5 +6,6 @@ from portal.home import views
 
 urlpatterns = [
     path("", views.home, name="home"),
+    path("sections", views.sections, name="sections"),
     path("healthz", views.alive, name="alive"),
 ]

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
 
 from portal.accounts.may import PersonRequest, may
@@ -45,6 +46,14 @@ def home(request: PersonRequest) -> HttpResponse:
     }  # fmt: skip
     context |= _work(request, now) | _money(request, now)
     return answer(request, "home/home.html", "home/_home.html", context)
+
+
+@may("home.see")
+def sections(request: PersonRequest) -> HttpResponse:
+    """The side bar's links with their counts, for a page that stays open; it is no page of its own."""
+    if not request.htmx:
+        return redirect("home")
+    return answer(request, "", "home/_sections.html", {"now": timezone.now()})
 
 
 def _asks(request: PersonRequest, now: datetime) -> list[asks.Ask]:

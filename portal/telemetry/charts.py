@@ -8,9 +8,9 @@ from statistics import fmean
 from portal import words
 from portal.telemetry.queries import Mean
 
-STEP = timedelta(minutes=1)
-STEPS = 60
-ROW = timedelta(minutes=5)  # of the table twin
+STEP = timedelta(seconds=30)
+STEPS = 120
+MINUTES = 5  # of a row of the table twin
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,17 @@ MEASURES = {
 class Multiple:
     """The chart of one GPU: paths on a square of 100, and what they say in words."""
 
+    gpu: int
     slot: int
     line: str
     area: str
-    newest: str
     said: str
 
 
 def hour(now: datetime) -> datetime:
-    """The begin of the last hour, on a full minute: then a chart only changes once a minute."""
-    return now.replace(second=0, microsecond=0) - (STEPS - 1) * STEP
+    """The begin of the last hour, on a full step: then a chart only changes once a step."""
+    seconds = STEP.seconds
+    return now.replace(second=now.second // seconds * seconds, microsecond=0) - (STEPS - 1) * STEP
 
 
 def scale(rows: Iterable[Mean], measure: Measure, least: float = 0.0) -> float:
@@ -70,32 +71,33 @@ def multiples(
 ) -> list[Multiple]:
     """One chart per GPU of `slots` (id to slot); a stretch without readings is a gap, never zero."""
     return [
-        _multiple(slot, [row for row in rows if row.gpu == gpu], measure, begin=begin, top=top)
+        _multiple(gpu, slot, [row for row in rows if row.gpu == gpu], measure, begin=begin, top=top)
         for gpu, slot in slots.items()
     ]
 
 
-def _multiple(slot: int, rows: list[Mean], measure: Measure, *, begin: datetime, top: float) -> Multiple:
+def _multiple(
+    gpu: int, slot: int, rows: list[Mean], measure: Measure, *, begin: datetime, top: float
+) -> Multiple:
     points = [
         (int((row.at - begin) / STEP), value) for row in rows if (value := _value(row, measure)) is not None
     ]
     stretches = _stretches([(step, 100 - 100 * value / top) for step, value in points])
-    values = [value for _, value in points]
-    newest = measure.write(values[-1]) if values else ""
     return Multiple(
+        gpu=gpu,
         slot=slot,
         line=" ".join("M" + _path(stretch) for stretch in stretches),
         area=" ".join(_area(stretch) for stretch in stretches),
-        newest=newest,
-        said=_said(slot, measure, values, newest),
+        said=_said(slot, measure, [value for _, value in points]),
     )
 
 
-def _said(slot: int, measure: Measure, values: list[float], newest: str) -> str:
+def _said(slot: int, measure: Measure, values: list[float]) -> str:
+    what = measure.word.lower()
     if not values:
-        return f"GPU {slot}: no {measure.word.lower()} readings in the last hour"
+        return f"GPU {slot}: no {what} readings in the last hour"
     low, high = measure.write(min(values)), measure.write(max(values))
-    return f"GPU {slot}: {measure.word.lower()} over the last hour from {low} to {high}, newest {newest}"
+    return f"GPU {slot}: {what} over the last hour from {low} to {high}, at last {measure.write(values[-1])}"
 
 
 def _stretches(points: list[tuple[int, float]]) -> list[list[tuple[float, float]]]:
@@ -133,7 +135,7 @@ def table(rows: Sequence[Mean], gpus: Iterable[int], measure: Measure) -> list[R
     for row in rows:
         value = _value(row, measure)
         if value is not None:
-            begin = row.at - timedelta(minutes=row.at.minute % (ROW // STEP))
+            begin = row.at.replace(minute=row.at.minute // MINUTES * MINUTES, second=0)
             found.setdefault(begin, {}).setdefault(row.gpu, []).append(value)
     columns = list(gpus)
     return [

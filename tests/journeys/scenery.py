@@ -126,9 +126,13 @@ class Scenery:
         gpus = list(Gpu.objects.filter(node__name="n001"))
         Reading.objects.bulk_create(
             Reading(
-                gpu=gpu, at=self.stage.now - timedelta(minutes=m), util=90 + m % 9, power_w=600, temp_c=61
+                gpu=gpu,
+                at=self.stage.now - timedelta(seconds=30 * n),
+                util=90 + n % 9,
+                power_w=600,
+                temp_c=61,
             )
             for gpu in gpus
-            for m in range(60)
-            if not (gpu.slot == 3 and 20 < m < 30)
+            for n in range(120)
+            if not (gpu.slot == 3 and 40 < n < 60)
         )

@@ -34,7 +34,7 @@ NARROWEST = 320
 REFUSED = "the server responded with a status of 40"  # Chromium's own line for a page that is meant to refuse
 
 # Addresses that answer with something else than a page, or that only take a POST.
-NO_PAGES = {"alive", "signout", "password", "tokens", "job-stream", "job-log"}
+NO_PAGES = {"alive", "sections", "signout", "password", "tokens", "job-stream", "job-log"}
 
 
 def addresses(seen: Scenery) -> dict[str, list[str]]:

@@ -257,18 +257,19 @@ def test_late_readings_are_marked_late(cluster: Stage, signed_in: SignIn) -> Non
 def test_the_last_hour_has_gaps_where_nothing_was_read(cluster: Stage, signed_in: SignIn) -> None:
     gpu = Gpu.objects.get(node__name="n1", slot=0)
     Reading.objects.all().delete()
-    minutes = [1, 2, 3, 20, 21]
     Reading.objects.bulk_create(
-        Reading(gpu=gpu, at=cluster.now - timedelta(minutes=m), util=40 + m, power_w=700) for m in minutes
+        Reading(gpu=gpu, at=cluster.now - timedelta(seconds=30 * steps), util=40 + steps, power_w=700)
+        for steps in [1, 2, 3, 20, 21]
     )
     client = signed_in(cluster.people["mira"])
     page = client.get("/cluster/n1").text
     figure = page.split('id="chart-0"')[1].split("</figure>")[0]
-    assert "GPU 0: activity over the last hour from 41\u00a0% to 61\u00a0%, newest 41\u00a0%" in figure
+    assert "GPU 0: activity over the last hour from 41\u00a0% to 61\u00a0%, at last 41\u00a0%" in figure
     line = re.search(r'class="line" d="([^"]*)"', figure)
     assert line
     assert line[1].count("M") == 2
-    assert "no reading" in page.split('id="chart-1"')[1]
+    assert "50\u00a0%" in figure  # the newest beat's own word
+    assert "no activity readings in the last hour" in page.split('id="chart-1"')[1]
     table = client.get("/cluster/n1?measure=power&readings=table").text
     assert "Power, last hour" in table
     assert "700\u00a0W" in table

@@ -316,3 +316,18 @@ def test_home_costs_the_same_however_much_there_is(
 def test_home_opens_for_every_role(stage_now: Stage, signed_in: SignIn, who: str) -> None:
     assert signed_in(stage_now.people[who]).get("/").status_code == 200
     assert User.objects.count() == 7
+
+
+def test_the_side_bar_keeps_its_counts_current(cluster: Stage, signed_in: SignIn) -> None:
+    client = signed_in(cluster.people["mira"])
+    asked = {"HX-Request": "true"}
+    first = client.get("/sections?here=queue", headers=asked)
+    assert 'href="/queue" aria-current="page"' in first.text
+    assert "<html" not in first.text
+    asked["Berth-Digest"] = first["Berth-Digest"]
+    assert client.get("/sections?here=queue", headers=asked).status_code == 204
+    cluster.submit()
+    assert "of yours not over" in client.get("/sections?here=queue", headers=asked).text
+    assert client.get("/sections")["Location"] == "/"
+    hostile = client.get("/sections", {"here": '"><script>'}, headers={"HX-Request": "true"})
+    assert "<script>" not in hostile.text
