@@ -39,6 +39,8 @@ def join(
     """The node of this name, made if new; the claim proves later that it is the same agent that asks."""
     if not NODE_NAME.fullmatch(name):
         raise Refusal("A node's name has 1 to 63 small letters, digits and inner hyphens.", field="name")
+    if not address.isprintable():
+        raise Refusal("The address must be a host name or an IP address.", field="address")
     if len(claim) < 32:
         raise Refusal("The claim must be a random secret of at least 32 characters.", field="claim")
     _check_hardware(hardware)

@@ -20,7 +20,7 @@ KNOCK_AFTER = timedelta(seconds=10)
 def node_of(token: str) -> Node | None:
     """The approved node whose HTTP token this is."""
     name = token.removeprefix("node_").rpartition("_")[0]
-    node = Node.objects.filter(name=name, approved_at__isnull=False).first()
+    node = Node.objects.filter(name=name, approved_at__isnull=False).first() if name.isprintable() else None
     if node is None or not hmac.compare_digest(http_token(node).encode(), token.encode()):
         return None
     return node

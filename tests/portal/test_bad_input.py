@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from portal.cluster.models import Node
 from portal.jobs.models import Job
 from portal.journal.models import Entry
 from portal.quotas.models import Quota
 from tests.portal.caller import Caller, problem, with_token
-from tests.portal.stage import Stage
+from tests.portal.stage import Stage, hardware
 
 ASKED = {"name": "train", "team": "vision", "command": "python train.py", "gpus_per_node": 2}
 
@@ -127,6 +128,19 @@ def test_another_teams_name_is_refused_because_it_is_not_mine(mira: Caller) -> N
 def test_a_key_that_is_none(mira: Caller, key: str) -> None:
     told = refused(mira, ASKED, **{"Idempotency-Key": key})
     assert told["field"] == "Idempotency-Key"
+
+
+@pytest.mark.parametrize("secret", ["node_", "node_n1_x", "node_a\0b_x", "ß"])
+def test_a_token_of_no_node_opens_nothing(mira: Caller, secret: str) -> None:
+    answer = Caller({"Authorization": f"Bearer {secret}"}).get("/agent/runs/1/spec")
+    assert (answer.status_code, problem(answer)["code"]) == (401, "not_signed_in")
+
+
+def test_a_node_with_an_unprintable_address_is_not_let_in(mira: Caller) -> None:
+    asked = {"name": "n9", "claim": "c" * 40, "address": "a\0b", "hardware": hardware("n9")}
+    answer = Caller().post("/agent/join", asked)
+    assert (answer.status_code, problem(answer)["field"]) == (422, "address")
+    assert not Node.objects.filter(name="n9").exists()
 
 
 def test_without_any_node_nothing_can_be_asked_for(stage_now: Stage) -> None:

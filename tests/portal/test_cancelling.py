@@ -95,6 +95,16 @@ def test_a_job_cancelled_while_a_lost_node_stops_it_does_not_start_again(stage: 
     assert (phase(job), run.cause) == ("cancelled", "cancelled")
 
 
+def test_a_cancelled_job_whose_node_is_lost_meanwhile_ends_cancelled(stage: Stage) -> None:
+    stage.add_nodes("n1", "n2")
+    job = stage.submit()
+    run = stage.running(job)
+    actions.cancel(job=job, by=stage.people["mira"], now=stage.now)
+    stage.pass_time(65, silent=stage.where(run))
+    stage.turn()
+    assert (phase(job), held(run)) == ("cancelled", 0)
+
+
 def test_a_failing_job_stays_failed_when_it_is_cancelled_meanwhile(stage: Stage) -> None:
     stage.add_nodes("n1", "n2")
     job = stage.submit(nodes=2, gpus_per_node=8)

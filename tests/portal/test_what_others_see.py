@@ -7,6 +7,7 @@ from portal.jobs import logs
 from portal.jobs.models import Job, Run
 from portal.journal.models import Entry
 from tests.portal.caller import with_token
+from tests.portal.conftest import counted
 from tests.portal.doors import Door, doors
 from tests.portal.stage import Stage
 from tests.portal.test_who_may import Subjects, address
@@ -107,6 +108,18 @@ def test_the_nodes_of_the_api_say_which_job_holds_a_gpu_but_not_what_it_is(
     assert {gpu["job"] for gpu in node["gpus"]} == {waiting_and_running[0].pk}
     assert (node["state"], node["gpu_type"], len(node["gpus"])) == ("ready", "H100", 8)
     assert Entry.objects.filter(kind="job").exists()
+
+
+def test_the_nodes_take_as_many_queries_for_10_as_for_1(stage_now: Stage) -> None:
+    caller = with_token(stage_now.people["omar"], stage_now.now)
+    counts = []
+    for names in (["n0"], [f"n{number}" for number in range(1, 10)]):
+        stage_now.add_nodes(*names)
+        caller.get("/nodes")
+        with counted() as queries:
+            assert caller.get("/nodes").status_code == 200
+        counts.append(len(queries))
+    assert counts == [5, 5]
 
 
 def test_the_teams_of_the_api_are_a_tree_with_what_one_is_in_them(stage_now: Stage) -> None:
