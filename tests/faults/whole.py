@@ -72,7 +72,7 @@ class Whole:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=die_with_parent(signal.SIGTERM),
+                preexec_fn=die_with_parent(signal.SIGTERM),  # noqa: PLW1509  # one call between fork and exec
             )
         eventually(lambda: "Berth is ready" in self.said or self.front.poll() is not None, READY_S)  # type: ignore[union-attr]  # just set
         assert "Berth is ready" in self.said, self.said
