@@ -86,9 +86,12 @@ def _ahead(job: Job) -> dict[str, int]:
 
 
 def jobs_on(node_ids: Iterable[int]) -> dict[int, Job]:
-    """Which job holds each GPU of these nodes now, by GPU id; one query."""
-    holds = Hold.objects.filter(released_at=None, gpu__node__in=node_ids).select_related("run__job__team")
-    return {hold.gpu_id: hold.run.job for hold in holds.defer("run__job__command", "run__job__env")}
+    """Which job holds each GPU of these nodes now, by GPU id; two queries, and each job once."""
+    holds = Hold.objects.filter(released_at=None, gpu__node__in=node_ids)
+    held = dict(holds.values_list("gpu_id", "run__job_id"))
+    found = Job.objects.filter(pk__in=set(held.values())).select_related("team").defer("command", "env")
+    jobs = {job.pk: job for job in found}
+    return {gpu: jobs[job] for gpu, job in held.items()}
 
 
 def cost(job: Job, *, now: datetime) -> Bill:

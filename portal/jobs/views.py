@@ -37,8 +37,9 @@ def submit(request: PersonRequest) -> HttpResponse:
     start = {"team": teams[0].name, "key": secrets.token_urlsafe(16)} | (cloned(origin) if origin else {})
     if start["team"] not in {team.name for team in teams}:
         start["team"] = teams[0].name  # a job of a team that only its members may submit for
-    form = SubmitForm(request.POST or None, teams=teams, types=gpu_types(), initial=start)
-    if request.method == "POST" and "figures" not in request.POST and form.is_valid():
+    sent = request.POST if request.method == "POST" else None
+    form = SubmitForm(sent, teams=teams, types=gpu_types(), initial=start)
+    if sent is not None and "figures" not in sent and form.is_valid():
         job = _submitted(request, form, origin)
         if job is not None:
             messages.success(request, f"Submitted as job {job.pk}.")
