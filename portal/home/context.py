@@ -13,6 +13,7 @@ from portal.cluster.queries import pending_count
 from portal.home import queries
 
 THEMES = ("light", "dark")
+CLUSTER_PAGES = frozenset({"cluster", "node", "node-drain", "node-resume", "node-approve"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Frame:
             Link("jobs", "Jobs", "list", frozenset({"jobs", "job", "job-cancel", "submit"}),
                  _number(counts.mine), "of yours not over"),
             Link("queue", "Queue", "queue", frozenset({"queue"}), _number(counts.waiting), "waiting"),
-            Link("cluster", "Cluster", "grid", frozenset({"cluster", "node", "node-drain"}),
+            Link("cluster", "Cluster", "grid", CLUSTER_PAGES,
                  _number(new_nodes), "new nodes to approve"),
         )  # fmt: skip
 

@@ -1,10 +1,10 @@
 """What teams spent since a moment, summed from holds in the database and priced by the rates of each day."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 
-from django.db.models import BigIntegerField, Func, Q, Sum, Value
+from django.db.models import DateTimeField, DurationField, ExpressionWrapper, Func, Q, Sum, Value
 from django.db.models.functions import Greatest, Least
 
 from portal.accounts.models import User
@@ -22,11 +22,14 @@ class Spent:
     bill: Bill
 
 
-class Milliseconds(Func):
-    """A moment in whole milliseconds, cut as showback.pricing.ms_between cuts it, so that sums agree."""
+MS = timedelta(milliseconds=1)
 
-    template = "FLOOR(EXTRACT(EPOCH FROM %(expressions)s) * 1000)::bigint"
-    output_field = BigIntegerField()
+
+class Cut(Func):
+    """A moment cut to its millisecond as showback.pricing.ms_between cuts it, so that sums agree."""
+
+    template = "DATE_TRUNC('milliseconds', %(expressions)s)"
+    output_field = DateTimeField()
 
 
 def month_of(now: datetime) -> datetime:
@@ -54,8 +57,9 @@ def _held(since: datetime, until: datetime, user: User | None) -> list[tuple[str
         holds = holds.filter(run__job__user=user)
     end, begin = Least("released_at", Value(until)), Greatest("held_from", Value(since))
     keys = ("run__job__team__name", "run__job__team__kind", "gpu__node__gpu_type")
-    summed = holds.values(*keys).annotate(ms=Sum(Milliseconds(end) - Milliseconds(begin)))
-    return list(summed.values_list(*keys, "ms"))
+    held = ExpressionWrapper(Cut(end) - Cut(begin), output_field=DurationField())
+    summed = holds.values(*keys).annotate(held=Sum(held)).values_list(*keys, "held")
+    return [(team, kind, gpu_type, span // MS) for team, kind, gpu_type, span in summed]
 
 
 def _price(prices: Rates, gpu_type: str, at: datetime) -> int | None:

@@ -194,7 +194,7 @@ def test_the_cluster_costs_the_same_for_two_nodes_and_for_forty(
         stage_now.running(stage_now.submit(gpus_per_node=8, by="omar", team="language"))
     with counted() as many:
         page = client.get(address).text
-    assert (len(few), len(many)) == (12, 12), told(many)
+    assert (len(few), len(many)) == (13, 13), told(many)
     assert "40\u00a0nodes" in page
 
 
@@ -208,7 +208,7 @@ def test_the_node_page_costs_the_same_for_one_job_and_for_eight(stage_now: Stage
         stage_now.running(stage_now.submit(by="omar", team="language"))
     with counted() as many:
         client.get("/cluster/n1")
-    assert (len(few), len(many)) == (12, 12), told(many)
+    assert (len(few), len(many)) == (13, 13), told(many)
 
 
 def told(queries: CaptureQueriesContext) -> str:
