@@ -93,7 +93,8 @@ def _update_ranks(seat: Seat, seen: Iterable[RankSeen]) -> None:
         rank = known.get(report.rank)
         if rank is None or rank.state in (report.state, Rank.State.ENDED) or report.state == "starting":
             continue
-        rank.state = Rank.State(report.state)
+        unknown = report.state == "ended" and report.exit is None and report.signal is None
+        rank.state = Rank.State.LOST if unknown else Rank.State(report.state)
         rank.exit_code, rank.signal = report.exit, report.signal
         rank.started_at, rank.ended_at = _moment(report.started_at), _moment(report.ended_at)
         changed.append(rank)

@@ -26,6 +26,7 @@ def test_the_next_up_has_the_history_of_the_last_and_starts_again_what_ctrl_c_cu
     eventually(lambda: len(cut_short.seen()["runs"]) == 2 and cut_short.phase == "running")
     first, second = cut_short.seen()["runs"]
     assert (first["epoch"], first["phase"], first["cause"]) == (1, "ended", "node_lost")
+    assert {rank["state"] for rank in first["ranks"]} == {"lost"}, "nobody knows how they would have ended"
     assert second["epoch"] == 2
     cut_short.let_go()
     assert [rank["exit"] for rank in cut_short.reaches("finished")["runs"][1]["ranks"]] == [0] * 8

@@ -32,8 +32,8 @@ class PlayedAgent:
         ranks = tuple(RankSeen(rank["rank"], "running", started_at=1.8e9) for rank in seat.spec["ranks"])
         self.runs[run.pk] = RunSeen(run.pk, run.epoch, "running", ranks=ranks)
 
-    def end(self, run: Run, *, exits: dict[int, int] | None = None, signal: int | None = None) -> None:
-        """Every rank of the run is over: with 0, with what `exits` says of it, or by a signal."""
+    def end(self, run: Run, *, exits: dict[int, int | None] | None = None, signal: int | None = None) -> None:
+        """Every rank of the run is over: with 0, with what `exits` says (None: nobody knows), or by a signal."""
         seen = self.runs[run.pk]
         ranks = tuple(
             replace(

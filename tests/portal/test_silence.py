@@ -162,6 +162,17 @@ def test_a_node_that_forgot_a_running_run_has_lost_it(stage: Stage) -> None:
     assert run.seats.get().error == "n1 no longer knows this run."
 
 
+def test_ranks_that_a_shutdown_ended_are_lost_and_their_job_waits_again(stage: Stage) -> None:
+    stage.add_nodes("n1")
+    job = stage.submit(gpus_per_node=2)
+    run = stage.running(job)
+    stage.agents["n1"].end(run, exits={0: 0, 1: None})  # the second had not ended by itself
+    stage.beat()
+    run.refresh_from_db()
+    assert (run.cause, phase(job), held(run)) == ("node_lost", "waiting", 0)
+    assert list(run.ranks.values_list("state", "exit_code")) == [("ended", 0), ("lost", None)]
+
+
 def test_a_restarted_agent_that_adopted_its_ranks_changes_nothing(stage: Stage) -> None:
     stage.add_nodes("n1")
     job = stage.submit()
