@@ -10,7 +10,7 @@ from ninja.security import HttpBearer
 
 from portal.accounts.may import may_call
 from portal.agents import actions, keys, queries
-from portal.agents.fences import queue_of, unacked_prefix
+from portal.agents.fences import queue_of
 from portal.cluster.models import Node
 from portal.errors import Refusal
 from portal.jobs import logs
@@ -66,7 +66,6 @@ class JoinOut(Schema):
     wire_key: str
     redis_url: str
     queue: str
-    unacked_prefix: str
 
 
 class PendingOut(Schema):
@@ -102,7 +101,6 @@ def join(request: HttpRequest, asked: JoinIn) -> Status[Any]:
         "wire_key": keys.wire_key(node).hex(),
         "redis_url": keys.redis_url(node),
         "queue": queue_of(node.name),
-        "unacked_prefix": unacked_prefix(node.name),
     })  # fmt: skip
 
 

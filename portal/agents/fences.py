@@ -8,59 +8,16 @@ from portal.agents.keys import redis_password, redis_user
 from portal.cluster.models import Node
 
 BEATS = "beats"
-# What kombu's consumer and producer call; no KEYS, no CONFIG, no ACL, no scripts, no publishing of events.
+# All that kombu's consumer and producer call here, and not a word more: no scripts, no keys of other kinds.
 COMMANDS = [
     "-@all",
-    "+auth",
-    "+hello",
-    "+ping",
-    "+select",
-    "+client|setname",
-    "+client|setinfo",
-    "+client|id",
-    "+info",
-    "+quit",
-    "+reset",
-    "+brpop",
-    "+lpush",
-    "+rpush",
-    "+rpop",
-    "+lpop",
-    "+llen",
-    "+lrem",
-    "+multi",
-    "+exec",
-    "+discard",
-    "+watch",
-    "+unwatch",
-    "+hset",
-    "+hget",
-    "+hdel",
-    "+hexists",
-    "+hsetnx",
-    "+zadd",
-    "+zrem",
-    "+zrevrangebyscore",
-    "+zrangebyscore",
-    "+zrange",
-    "+sadd",
-    "+srem",
-    "+smembers",
-    "+set",
-    "+setex",
-    "+get",
-    "+del",
-    "+expire",
-    "+exists",
+    *("+hello", "+auth", "+ping", "+select", "+client|setinfo", "+client|setname", "+quit"),
+    *("+brpop", "+lpush", "+rpush", "+llen", "+sadd", "+smembers", "+multi", "+exec", "+discard"),
 ]
 
 
 def queue_of(name: str) -> str:
     return f"node.{name}"
-
-
-def unacked_prefix(name: str) -> str:
-    return f"u.{name}."
 
 
 def rights(node: Node) -> list[str]:
@@ -69,7 +26,6 @@ def rights(node: Node) -> list[str]:
     keys = [
         f"~{queue}",
         f"~{queue}\x06\x16*",
-        f"~{unacked_prefix(node.name)}*",
         f"~_kombu.binding.{queue}",
         f"~_kombu.binding_permanent.{queue}",
     ]

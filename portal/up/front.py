@@ -14,7 +14,7 @@ from portal.up.keeper import Keeper
 from portal.up.lineup import ROOT, Lineup, lineup
 from portal.up.news import Listener, Teller
 from portal.up.options import Options, options
-from portal.up.preflight import check_platform, check_port, check_servers
+from portal.up.preflight import check_platform, check_port, check_servers, check_way
 from portal.up.process import become_subreaper
 from portal.up.progress import Line, say
 from portal.up.record import Record, end_leftovers, running
@@ -32,6 +32,8 @@ def main(argv: Sequence[str]) -> int:
 
 def lineup_of(asked: Options, state: State) -> Lineup:
     """The real table of roles; tests bring a small one of their own."""
+    if asked.agents:
+        check_way(state.path)
     return lineup(state, port=asked.port, agents=asked.agents, demo=asked.demo)
 
 
@@ -43,11 +45,12 @@ def run(asked: Options, table: Callable[[Options, State], Lineup]) -> int:
         take(state)
         check_port(asked.port)
         check_servers()
+        roles = table(asked, state)
     except Trouble as why:
         print(f"berth: {why}", file=sys.stderr)
         return 1
     say(f"Berth keeps its state in {state.path}")
-    return Front(asked, state).run(table(asked, state))
+    return Front(asked, state).run(roles)
 
 
 def take(state: State) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 from portal.up.sockets import is_free
 from portal.up.trouble import Trouble
@@ -23,6 +24,19 @@ def check_port(port: int) -> None:
         raise Trouble(f"Port {port} is only for root; give another with --port.") from error
     if not free:
         raise Trouble(f"Port {port} is taken by another program; end it, or give another with --port.")
+
+
+def check_way(state: Path) -> None:
+    """As root, jobs run under users of their own, which must be able to reach what is theirs."""
+    if os.geteuid() != 0:
+        return
+    there = [folder for folder in state.absolute().parents if folder.exists()]
+    closed = [folder for folder in there if not folder.stat().st_mode & 0o001]
+    if closed:
+        raise Trouble(
+            f"Jobs run under users of their own, and those cannot pass through {closed[-1]}; "
+            f"give another place with --state, or open it: chmod o+x {closed[-1]}"
+        )
 
 
 def check_servers() -> None:

@@ -69,12 +69,23 @@ class State:
 
 
 def can_isolate(runs: Path) -> bool:
-    """Whether ranks can run under uids of their own: we are root, may change users, and they can reach `runs`."""
-    if os.geteuid() != 0:
+    """Whether ranks run under uids of their own. Where we could but they cannot reach `runs`, nothing runs at all:
+    a job must never be root because of a closed directory.
+    """
+    if os.geteuid() != 0 or not _may_change_users():
         return False
-    if any(not folder.stat().st_mode & 0o001 for folder in (runs, *runs.resolve().parents)):
-        return False
-    child = os.fork()  # root inside a user namespace may not be allowed to
+    for folder in (*reversed(runs.resolve().parents), runs):
+        if not folder.stat().st_mode & 0o001:
+            raise Trouble(
+                f"jobs run under users of their own, and those cannot pass through {folder}. "
+                f"Choose another --state, such as /var/lib/berth-agent, or: chmod o+x {folder}"
+            )
+    return True
+
+
+def _may_change_users() -> bool:
+    """Root inside a user namespace may not be allowed to."""
+    child = os.fork()
     if child == 0:
         with suppress(OSError):
             os.setgroups([])

@@ -212,7 +212,6 @@ class PortalDouble:
             "wire_key": self.key.hex(),
             "redis_url": self._redis_url_of_node(),
             "queue": fences.queue_of(self.node),
-            "unacked_prefix": fences.unacked_prefix(self.node),
         }
 
     def _redis_url_of_node(self) -> str:

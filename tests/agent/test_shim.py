@@ -11,7 +11,7 @@ import pytest
 
 from scheduler.agent import launch as launching
 from scheduler.agent import proc, rundir
-from scheduler.agent.boot import can_isolate
+from scheduler.agent.boot import Trouble, can_isolate
 from scheduler.agent.launch import launch
 from scheduler.agent.specs import Spec
 from scheduler.agent.spool import HEAD, SEGMENT, TAIL, piece_at
@@ -241,11 +241,15 @@ def test_ranks_run_under_their_teams_uid_where_the_agent_is_root(start: Started,
         assert [line.rpartition(": ")[2] for line in lines[6:]] == ["Permission denied"] * 3
 
 
-def test_a_directory_that_other_uids_cannot_reach_is_not_called_isolated(tmp_path: Path) -> None:
+def test_no_job_becomes_root_because_its_own_user_cannot_reach_its_directory(tmp_path: Path) -> None:
     hidden = tmp_path / "hidden"
     (hidden / "runs").mkdir(parents=True)
     hidden.chmod(0o700)
-    assert not can_isolate(hidden / "runs")
+    if not IS_ROOT:
+        assert not can_isolate(hidden / "runs")
+        return
+    with pytest.raises(Trouble, match="cannot pass through"):
+        can_isolate(hidden / "runs")
 
 
 def test_a_machine_that_shuts_down_ends_the_ranks_and_blames_nobody(start: Started) -> None:

@@ -39,6 +39,8 @@ CLIMBS = {
     "another node's queue, writing": ("LPUSH", "node.n02", "x"),
     "another node's queue, emptying": ("DEL", "node.n02"),
     "another node's unacknowledged messages": ("HGET", "u.n02.unacked", "tag"),
+    "unacknowledged messages of its own, which it has no use for": ("HGET", "u.n01.unacked", "tag"),
+    "facts about the server": ("INFO",),
     "a queue whose name begins like its own": ("BRPOP", "node.n011", "0.01"),
     "the beats of others, reading": ("RPOP", "beats"),
     "the beats of others, waiting for one": ("BRPOP", "beats", "0.01"),
