@@ -18,6 +18,7 @@ function follow(log) {
   let stream = null;
   let wanted = true;
   let over = false;
+  let pause = 2000;
 
   const open = () => {
     if (stream || !wanted || over || document.hidden || !log.isConnected) return;
@@ -25,6 +26,14 @@ function follow(log) {
     if (log.dataset.after) address.searchParams.set('after', log.dataset.after);
     stream = new EventSource(address);
     stream.addEventListener('lines', (event) => (log.isConnected ? add(log, event) : close()));
+    stream.addEventListener('open', () => { pause = 2000; });
+    // The browser tries again by itself after a broken line, but not after an answer such as 502.
+    stream.addEventListener('error', () => {
+      if (stream?.readyState !== EventSource.CLOSED) return;
+      close();
+      pause = Math.min(60_000, 2 * pause);
+      setTimeout(open, pause);
+    });
     stream.addEventListener('end', (event) => { over = true; close(); show(); if (note) note.textContent = event.data; });
   };
   // A browser keeps only six connections to one server: a page nobody sees gives its own back.

@@ -89,9 +89,18 @@ class Portrait:
     def live_run(self) -> Run | None:
         return next((run for run in self.runs if run.phase != Run.Phase.ENDED), None)
 
+    @property
+    def shows_the_present(self) -> bool:
+        """Whether the run that is shown is the one that goes on now."""
+        return self.live_run is not None and self.run == self.live_run
+
     @cached_property
     def nodes(self) -> list[str]:
         return [seat.node.name for seat in self.run.seats.all()] if self.run else []
+
+    @property
+    def live_nodes(self) -> list[str]:
+        return [seat.node.name for seat in self.live_run.seats.all()] if self.live_run else []
 
     @property
     def gpu_type(self) -> str:
@@ -101,9 +110,9 @@ class Portrait:
 
     @property
     def errors(self) -> list[tuple[str, str]]:
-        """What nodes said went wrong with the run that is shown."""
-        seats = self.run.seats.all() if self.run else []
-        return [(seat.node.name, seat.error) for seat in seats if seat.error]
+        """What nodes said went wrong with the run that is shown; a sentence may name its node itself."""
+        seats = [seat for seat in self.run.seats.all() if seat.error] if self.run else []
+        return [("" if seat.node.name in seat.error else seat.node.name, seat.error) for seat in seats]
 
     @cached_property
     def steps(self) -> list[story.Step]:
@@ -145,7 +154,7 @@ class Portrait:
     def activity(self) -> list[tuple[str, list[curves.Multiple]]]:
         """The last hour of the run's GPUs, by node; of few enough to be looked at."""
         run = self.live_run
-        if run is None or run != self.run or self.ranks.total > GPUS_CHARTED:
+        if run is None or not self.shows_the_present or self.ranks.total > GPUS_CHARTED:
             return []
         if run.started_at is None or self.now - run.started_at < WORTH_A_CHART:
             return []

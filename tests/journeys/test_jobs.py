@@ -108,11 +108,11 @@ def test_a_job_whose_agent_dies_starts_again_elsewhere_before_ones_eyes(
     sign_in(page, address)
     submit(page, address, "survivor", "echo epoch $BERTH_EPOCH; " + PRINTS.format(600), GPUs_per_node="8")
     line(page, "epoch 1").wait_for(timeout=SOON_MS)
-    node = page.locator("#rank-0 a").first.inner_text()
+    node = page.locator("#rank-0 td a").inner_text()
     with whole.standing_still(node):
         line(page, "epoch 2").wait_for(timeout=60_000)
         badge(page, "Running").wait_for(timeout=SOON_MS)
-        assert page.locator("#rank-0 a").first.inner_text() != node
+        assert page.locator("#rank-0 td a").inner_text() != node
         assert "a node was lost" in page.locator("#runs").inner_text()
     # The old run's log is one link away, and no line of it is in the new one.
     assert line(page, "epoch 1").count() == 0

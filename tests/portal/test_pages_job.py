@@ -110,7 +110,7 @@ def test_a_running_job_shows_places_ranks_limit_and_cost(cluster: Stage, mira: C
     assert "by its limit of 1 h" in text
     assert "50 % mean of 16 GPUs" in text  # what played agents say
     assert len(re.findall(r'<tr id="rank-\d+"', page)) == 16
-    assert "Rank 9 n2 1 Running 50 % 1 GB" in text
+    assert "Rank 9 : what it printed n2 1 Running 50 % · 1 GB" in text
     assert "€3.60 per GPU-h" in text
     assert "At most, with its limit €57.60" in text
     assert "All 16 ranks running" in words(part(page, "events"))
@@ -129,7 +129,7 @@ def test_a_finished_job_shows_what_it_cost_and_stops_asking(still: Stage, signed
     assert [word for word, _ in steps(page)] == ["Submitted", "Waiting", "Starting", "Running", "Finished"]
     assert "Total, 16.00 GPU-h €57.60" in words(part(page, "cost"))
     assert "data-live" not in page.split('id="job"')[1].split(">")[0]
-    assert "Rank 15 n2 7 Finished exit 0" in words(page)
+    assert "Rank 15 : what it printed n2 7 Finished exit 0" in words(page)
     poll = client.get(f"/jobs/{job.pk}", headers={"HX-Request": "true"})
     assert poll.headers["Berth-Over"] == "1"
 
@@ -150,8 +150,8 @@ def test_a_failed_job_names_the_rank_that_broke_it(cluster: Stage, mira: Client)
     page = mira.get(f"/jobs/{job.pk}").text
     assert steps(page)[-1] == ("Failed", "now is-failed")
     text = words(page)
-    assert "Rank 3 n1 3 Failed exit 17" in text
-    assert "Rank 4 n1 4 Stopped signal 15 (SIGTERM)" in text
+    assert "Rank 3 : what it printed n1 3 Failed exit 17" in text
+    assert "Rank 4 : what it printed n1 4 Stopped signal 15 (SIGTERM)" in text
     assert 'href="?run=1&amp;rank=3#log-h"' in page
 
 
@@ -177,6 +177,8 @@ def test_a_job_that_lost_its_node_waits_again_and_keeps_its_runs(cluster: Stage,
     old = mira.get(f"/jobs/{job.pk}?run=1").text
     assert 'id="log-1-all"' in old
     assert "Run 1: a node was lost" in words(old)
+    assert "Ranks of run 1 8 on" in words(old)
+    assert f"8 × H100 on {cluster.where(second)[0]} · running" in words(old)
     for wrong in ("?run=3", "?run=x", "?rank=x", "?rank=-1"):
         assert mira.get(f"/jobs/{job.pk}{wrong}").status_code == 404
 
