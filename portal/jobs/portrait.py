@@ -151,21 +151,23 @@ class Portrait:
         return gang.ranks_of(self.run, everything=self.all_ranks)
 
     @cached_property
-    def activity(self) -> list[tuple[str, list[curves.Multiple]]]:
-        """The last hour of the run's GPUs, by node; of few enough to be looked at."""
+    def activity(self) -> list[tuple[str, list[tuple[curves.Multiple, float | None]]]]:
+        """By node: the last hour of each GPU and what it says now; of few enough to be looked at."""
         run = self.live_run
         if run is None or not self.shows_the_present or self.ranks.total > GPUS_CHARTED:
             return []
         if run.started_at is None or self.now - run.started_at < WORTH_A_CHART:
             return []
         begin = curves.hour(self.now)
-        gpus = {line.rank.gpu_id: line for line in self.ranks.lines}
-        rows = means(gpus, begin=max(begin, run.created_at), step=curves.STEP)
-        found = []
-        for node in self.nodes:
-            slots = {gpu: line.slot for gpu, line in gpus.items() if line.node == node}
-            found.append((node, curves.multiples(rows, slots, ACTIVITY, begin=begin, top=ACTIVITY.top)))
-        return found
+        lines = {line.rank.gpu_id: line for line in self.ranks.lines}
+        # What the GPUs did before, they did for others.
+        rows = [one for one in means(lines, begin=begin, step=curves.STEP) if one.at >= run.created_at]
+        slots = {gpu: line.slot for gpu, line in lines.items()}
+        drawn = curves.multiples(rows, slots, ACTIVITY, begin=begin, top=ACTIVITY.top)
+        return [
+            (node, [(one, lines[one.gpu].util) for one in drawn if lines[one.gpu].node == node])
+            for node in self.nodes
+        ]
 
     @cached_property
     def money(self) -> story.Money:

@@ -4,6 +4,7 @@ import asyncio
 import html
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from portal.jobs.logs import append
 from portal.jobs.models import Job, Run
 from portal.journal.actions import note
 from portal.journal.models import Entry
+from portal.telemetry.models import Reading
 from tests.portal.conftest import counted
 from tests.portal.stage import Stage
 
@@ -193,6 +195,22 @@ def test_of_many_ranks_those_that_went_wrong_are_always_shown(cluster: Stage, mi
     assert len(shown) == 64
     assert 77 in shown
     assert len(re.findall(r'<tr id="rank-\d+"', mira.get(f"/jobs/{job.pk}?ranks=all").text)) == 80
+
+
+def test_the_activity_of_its_gpus_is_drawn_since_the_run_was_placed(cluster: Stage, mira: Client) -> None:
+    job = cluster.submit("gang", gpus_per_node=2)
+    run = cluster.running(job)
+    page = mira.get(f"/jobs/{job.pk}").text
+    assert 'id="activity"' not in page  # too young for a chart
+    began = cluster.now - timedelta(minutes=20)
+    Run.objects.filter(pk=run.pk).update(created_at=began, started_at=began)
+    for minute in range(40):
+        at = cluster.now - timedelta(minutes=minute)
+        Reading.objects.create(gpu=run.ranks.get(rank=0).gpu, at=at, util=7 if minute > 25 else 80)
+    told = part(mira.get(f"/jobs/{job.pk}").text, "activity")
+    # From what the beats said, 50, to what is written above; what others did there before is not shown.
+    assert "GPU 0: activity over the last hour from 50\u00a0% to 80\u00a0%" in told
+    assert words(told).count("50 %") == 2  # what the newest beat says of each
 
 
 # ---- Rights
