@@ -204,12 +204,14 @@ def test_the_activity_of_its_gpus_is_drawn_since_the_run_was_placed(cluster: Sta
     assert 'id="activity"' not in page  # too young for a chart
     began = cluster.now - timedelta(minutes=20)
     Run.objects.filter(pk=run.pk).update(created_at=began, started_at=began)
+    Reading.objects.all().delete()  # what the played beats left
     for minute in range(40):
         at = cluster.now - timedelta(minutes=minute)
         Reading.objects.create(gpu=run.ranks.get(rank=0).gpu, at=at, util=7 if minute > 25 else 80)
     told = part(mira.get(f"/jobs/{job.pk}").text, "activity")
-    # From what the beats said, 50, to what is written above; what others did there before is not shown.
-    assert "GPU 0: activity over the last hour from 50\u00a0% to 80\u00a0%" in told
+    # What the GPU did before, it did for others.
+    assert "GPU 0: activity over the last hour from 80\u00a0% to 80\u00a0%" in told
+    assert "GPU 1: no activity readings in the last hour" in told
     assert words(told).count("50 %") == 2  # what the newest beat says of each
 
 
