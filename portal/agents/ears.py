@@ -57,7 +57,8 @@ class Ears(bootsteps.StartStopStep):
                 log.warning("cannot hear beats: %s", why)
                 deaf = True
                 self.over.wait(1)
-            except DatabaseError as why:  # beats in hand are lost; agents send the whole state again
+            # Beats in hand are lost; agents send the whole state again. ValueError: text that psycopg cannot encode.
+            except (DatabaseError, ValueError) as why:
                 log.warning("cannot write down what was heard: %s", why)
                 connection.close()
                 deaf = True

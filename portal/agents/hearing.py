@@ -20,7 +20,7 @@ from portal.journal.actions import note
 from portal.journal.models import Entry
 from portal.telemetry.actions import keep
 from scheduler.shape import Refused
-from scheduler.wire import MAX_BEAT_BYTES, Beat, unseal
+from scheduler.wire import MAX_BEAT_BYTES, NODE_NAME, Beat, unseal
 
 ENVELOPE_BYTES = MAX_BEAT_BYTES * 3 // 2  # kombu wraps the message and encodes it in base64
 GAP = timedelta(seconds=10)  # longer without listening, and every node first gets time to beat again
@@ -29,8 +29,9 @@ GAP = timedelta(seconds=10)  # longer without listening, and every node first ge
 def hear(batch: Sequence[bytes], *, now: datetime) -> list[int]:
     """One batch of raw messages; returns the nodes that were heard. Bad ones harm nobody else."""
     opened = [_opened(raw) for raw in batch]
-    names = {str(each.get("node")) for each in opened if isinstance(each, dict)}
-    nodes = {node.name: node for node in Node.objects.filter(name__in=names, approved_at__isnull=False)}
+    nodes = {
+        node.name: node for node in Node.objects.filter(name__in=_names(opened), approved_at__isnull=False)
+    }
     newest: dict[str, Beat] = {}
     refused_ones = Count(nodes)
     for envelope in opened:
@@ -49,6 +50,12 @@ def hear(batch: Sequence[bytes], *, now: datetime) -> list[int]:
     keep([(node, newest[node.name].gpus) for node in heard], now=now)
     orders.send(accepted, now=now)
     return sorted(accepted)
+
+
+def _names(envelopes: Sequence[Any]) -> set[str]:
+    """Whom the batch speaks of. PostgreSQL cannot even be asked for some of what a rogue node may send."""
+    told = [envelope.get("node") for envelope in envelopes if isinstance(envelope, dict)]
+    return {name for name in told if isinstance(name, str) and NODE_NAME.fullmatch(name)}
 
 
 def _opened(raw: bytes) -> Any:

@@ -105,7 +105,11 @@ def test_beats_that_must_not_count(nodes: dict[str, Node], link: Redis, now: dat
 def test_one_bad_beat_in_a_batch_harms_nobody_else(
     nodes: dict[str, Node], link: Redis, now: datetime
 ) -> None:
-    batch = [b"junk", sealed(nodes["n02"], beat(now, node="n02")), b"[" * 90_000]
+    strange = [
+        message({"v": 1, "node": name, "body": "{}", "mac": "0" * 64})
+        for name in ("a\0b", "\ud800", "n" * 10_000, ["n01"], {"n01": 1}, 7, None)
+    ]
+    batch = [b"junk", *strange, sealed(nodes["n02"], beat(now, node="n02")), b"[" * 90_000]
     assert hear(batch, now=now) == [nodes["n02"].pk]
 
 
