@@ -1,5 +1,6 @@
 """Writes about agents: joining, join tokens, and mending their Redis users."""
 
+import json
 import logging
 import secrets
 from datetime import datetime, timedelta
@@ -15,12 +16,13 @@ from portal.agents.models import JoinToken
 from portal.bell import redis
 from portal.cluster import actions as cluster
 from portal.cluster.models import Cluster, Node, Pool
-from portal.errors import Forbidden, Refusal
+from portal.errors import Conflict, Forbidden, Refusal
 from scheduler.wire import NODE_NAME, canonical, inventory_digest
 
 log = logging.getLogger(__name__)
 
 HARDWARE_BYTES = 64 * 1024
+PENDING_AT_MOST = 200  # anyone may ask to join: strangers must not fill the database and the Cluster page
 
 
 def make_join_token(*, pool: Pool, by: User | None, lives: timedelta, now: datetime) -> str:
@@ -46,6 +48,8 @@ def join(
     _check_hardware(hardware)
     token = _token(join_token, now) if join_token else None
     pool = token.pool if token else default_pool()
+    if token is None:
+        _check_room(name)
     node, _ = Node.objects.select_for_update(of=("self",)).get_or_create(
         name=name,
         defaults={
@@ -55,6 +59,10 @@ def join(
             "hardware_reported": hardware,
         },
     )
+    if token and node.approved_at is None:
+        node.claim_digest = digest(
+            claim
+        )  # who only asked without a token cannot keep the name from who has one
     if node.claim_digest != digest(claim):
         raise Forbidden(
             f"Another agent has joined as {name}. Use another name, or that agent's state directory.",
@@ -62,15 +70,29 @@ def join(
         )
     node.address, node.hardware_reported = address, hardware
     node.hardware_seen = inventory_digest(hardware)
-    node.save(update_fields=["address", "hardware_reported", "hardware_seen"])
+    node.save(update_fields=["address", "claim_digest", "hardware_reported", "hardware_seen"])
     if token and node.approved_at is None:
         cluster.approve(node=node, by=token.made_by, now=now)
         node.refresh_from_db()
     return node
 
 
+def _check_room(name: str) -> None:
+    pending = Node.objects.filter(approved_at=None)
+    if pending.count() >= PENDING_AT_MOST and not Node.objects.filter(name=name).exists():
+        raise Conflict(
+            f"{PENDING_AT_MOST} nodes already wait to be approved. Use a join token, or ask an administrator."
+        )
+
+
 def _check_hardware(hardware: dict[str, Any]) -> None:
-    text = canonical(hardware)
+    try:  # Python reads NaN and halves of characters in JSON, PostgreSQL keeps neither
+        text = canonical(hardware)
+        json.dumps(hardware, ensure_ascii=False).encode()
+    except ValueError:
+        raise Refusal(
+            "An inventory is JSON: no NaN, no infinity, no lone surrogate.", field="hardware"
+        ) from None
     if len(text) > HARDWARE_BYTES or r"\u0000" in text:
         raise Refusal(f"An inventory has at most {HARDWARE_BYTES:,} bytes, and no NUL.", field="hardware")
     gpus = hardware["gpus"]

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from portal.accounts.actions import make_token
-from portal.agents import keys
+from portal.agents import actions, keys
 from portal.agents.actions import make_join_token
 from portal.cluster.models import Gpu, Node
 from portal.jobs.models import Job, LogChunk, Run
@@ -171,6 +171,9 @@ BAD_JOINS = {
         422,
     ),
     "a NUL, which PostgreSQL cannot keep": ({"hardware": hardware("n07") | {"driver": "\0"}}, 422),
+    "not a number": ({"hardware": hardware("n07") | {"driver": float("nan")}}, 422),
+    "infinity": ({"hardware": hardware("n07") | {"driver": float("inf")}}, 422),
+    "half of a character": ({"hardware": hardware("n07") | {"driver": "\ud800"}}, 422),
     "a number written as text": ({"hardware": hardware("n07") | {"cpus": "96"}}, 422),
     "an endless inventory": ({"hardware": hardware("n07") | {"notes": "x" * 70_000}}, 422),
     "a thousand GPUs": ({"hardware": hardware("n07") | {"gpus": hardware("n07")["gpus"] * 125}}, 422),
@@ -187,6 +190,27 @@ def test_a_bad_join_is_refused_in_words(
     assert answer.status_code == status
     assert answer["Content-Type"] == "application/problem+json"
     assert Node.objects.count() == 1
+
+
+def test_strangers_cannot_fill_the_table_of_nodes(
+    client: Client, stage: Stage, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "PENDING_AT_MOST", 2)
+    assert [join(client, name=f"x{i}").status_code for i in range(4)] == [202, 202, 409, 409]
+    assert join(client, name="x1").status_code == 202
+    secret = make_join_token(pool=stage.pool(), by=None, lives=timedelta(hours=1), now=timezone.now())
+    assert join(client, name="x9", join_token=secret).status_code == 200
+
+
+def test_a_stranger_cannot_keep_a_name_from_who_has_a_join_token(
+    client: Client, stage: Stage, redis_url: str
+) -> None:
+    assert join(client, claim="e" * 40).status_code == 202
+    assert join(client, claim="c" * 40).status_code == 403
+    secret = make_join_token(pool=stage.pool(), by=None, lives=timedelta(hours=1), now=timezone.now())
+    assert join(client, claim="c" * 40, join_token=secret).status_code == 200
+    assert join(client, claim="e" * 40).status_code == 403
+    assert join(client, claim="e" * 40, join_token=secret).status_code == 403
 
 
 def test_a_node_cannot_take_the_gpus_of_another(client: Client, stage: Stage, redis_url: str) -> None:
