@@ -25,19 +25,20 @@ def keep(seen: Sequence[tuple[Node, Sequence[GpuSeen]]], *, now: datetime) -> No
         return
     uuids = [gpu.uuid for _, gpus in due for gpu in gpus]
     nodes = [node.pk for node, _ in due]
-    ids = dict(Gpu.objects.filter(uuid__in=uuids, node__in=nodes).values_list("uuid", "pk"))
+    found = Gpu.objects.filter(uuid__in=uuids, node__in=nodes).values_list("node_id", "uuid", "pk")
+    ids = {(node, uuid): pk for node, uuid, pk in found}  # a node speaks of its own GPUs only
     Reading.objects.bulk_create(
         Reading(
-            gpu_id=ids[gpu.uuid],
+            gpu_id=ids[node.pk, gpu.uuid],
             at=now,
             util=_whole(gpu.util),
             memory_used_mib=_whole(gpu.memory_used_mib),
             temp_c=_whole(gpu.temp_c),
             power_w=_whole(gpu.power_w),
         )
-        for _, gpus in due
+        for node, gpus in due
         for gpu in gpus
-        if gpu.uuid in ids
+        if (node.pk, gpu.uuid) in ids
     )
     _kept_at.update(dict.fromkeys(nodes, now))
 

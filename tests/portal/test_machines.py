@@ -153,6 +153,16 @@ def test_readings_are_kept_every_ten_seconds_and_for_two_days(stage: Stage) -> N
     assert Reading.objects.count() == 8
 
 
+def test_a_node_speaks_of_its_own_gpus_only(stage: Stage) -> None:
+    stage.add_nodes("n1", "n2", gpus=1)
+    stage.later(20)
+    false = (GpuSeen("GPU-n2-0", 0, 7.0, 7, 7.0, 7.0),)
+    batch = [stage.agents["n1"].beat(stage.now, gpus=false), stage.agents["n2"].beat(stage.now)]
+    assert len(hear(batch, now=stage.now)) == 2
+    latest = Reading.objects.filter(at=stage.now)
+    assert list(latest.values_list("gpu__uuid", "memory_used_mib")) == [("GPU-n2-0", 1024)]
+
+
 def test_a_reading_that_no_column_can_hold_spoils_nobody_elses(stage: Stage) -> None:
     """A GPU that says it uses four petabytes; its neighbours in the batch are written and answered."""
     stage.add_nodes("n1", "n2", gpus=1)
