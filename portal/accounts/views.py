@@ -178,7 +178,7 @@ def token_revoke(request: PersonRequest, number: int) -> HttpResponse:
 @may("people.list")
 def people(request: PersonRequest) -> HttpResponse:
     """Everybody with teams and roles, and the tree of teams with its quotas."""
-    asked, show = request.GET.get("q", "").strip()[:100], request.GET.get("show", "")
+    asked, show = request.GET.get("q", "").replace("\0", "").strip()[:100], request.GET.get("show", "")
     found = queries.people(asked, active=SHOWN.get(show, True))
     start = _number(request.GET.get("from", ""))
     shown, total = list(found[start : start + PER_PAGE]), found.count()
