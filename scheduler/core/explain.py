@@ -9,6 +9,8 @@ from scheduler.core.spell import Told, be, listed, many
 
 STATES = ("drained", "silent", "lost", "down")  # why a node is out, in the order they are told
 
+THEIRS = (("your job", "it"), ("your limit", "its limit"), ("as you asked", "as asked"))
+
 
 def sentence(reason: Reason, numbers: Facts, *, now: datetime | None = None, yours: bool = True) -> str:
     """What a person reads. Each number in it is in `numbers`; `now` brings the reader's day and zone.
@@ -16,7 +18,9 @@ def sentence(reason: Reason, numbers: Facts, *, now: datetime | None = None, you
     yours=False words it for somebody who reads about another one's job.
     """
     said = _say(reason, Told(numbers, now))
-    return said if yours else said.replace("your job", "it").replace("your limit", "its limit")
+    for mine, theirs in () if yours else THEIRS:
+        said = said.replace(mine, theirs)
+    return said
 
 
 def _say(reason: Reason, n: Told) -> str:  # noqa: C901  one line for each reason is the point

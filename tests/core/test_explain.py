@@ -114,6 +114,13 @@ def test_each_reason_is_worded(reason: Reason) -> None:
     assert sentence(reason, numbers, now=NOW) == want
 
 
+@pytest.mark.parametrize("reason", Reason)
+def test_who_reads_of_anothers_job_is_not_addressed_as_its_owner(reason: Reason) -> None:
+    told = sentence(reason, GOLDEN[reason][0], now=NOW, yours=False)
+    assert "your" not in told
+    assert "you " not in told
+
+
 def spelled(numbers: Facts, now: datetime | None) -> Iterator[str]:
     """How durations, times and names may stand in the sentence."""
     for key, value in numbers.items():
