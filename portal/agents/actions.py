@@ -39,12 +39,7 @@ def join(
     *, name: str, claim: str, join_token: str, address: str, hardware: dict[str, Any], now: datetime
 ) -> Node:
     """The node of this name, made if new; the claim proves later that it is the same agent that asks."""
-    if not NODE_NAME.fullmatch(name):
-        raise Refusal("A node's name has 1 to 63 small letters, digits and inner hyphens.", field="name")
-    if not address.isprintable():
-        raise Refusal("The address must be a host name or an IP address.", field="address")
-    if len(claim) < 32:
-        raise Refusal("The claim must be a random secret of at least 32 characters.", field="claim")
+    _check_words(name=name, claim=claim, address=address)
     _check_hardware(hardware)
     token = _token(join_token, now) if join_token else None
     pool = token.pool if token else default_pool()
@@ -83,6 +78,15 @@ def _check_room(name: str) -> None:
         raise Conflict(
             f"{PENDING_AT_MOST} nodes already wait to be approved. Use a join token, or ask an administrator."
         )
+
+
+def _check_words(*, name: str, claim: str, address: str) -> None:
+    if not NODE_NAME.fullmatch(name):
+        raise Refusal("A node's name has 1 to 63 small letters, digits and inner hyphens.", field="name")
+    if not address.isprintable():
+        raise Refusal("The address must be a host name or an IP address.", field="address")
+    if len(claim) < 32:
+        raise Refusal("The claim must be a random secret of at least 32 characters.", field="claim")
 
 
 def _check_hardware(hardware: dict[str, Any]) -> None:
