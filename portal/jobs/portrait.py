@@ -128,7 +128,7 @@ class Portrait:
 
     @cached_property
     def why(self) -> dict[str, Any] | None:
-        return queries.why(self.job, now=self.now)
+        return queries.why(self.job, now=self.now, yours=self.mine)
 
     @cached_property
     def ahead(self) -> list[order.Ahead]:

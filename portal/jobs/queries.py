@@ -59,7 +59,7 @@ def newest_run(job: Job) -> Run | None:
     return Run.objects.filter(job=job).order_by("-epoch").first()
 
 
-def why(job: Job, *, now: datetime) -> dict[str, Any] | None:
+def why(job: Job, *, now: datetime, yours: bool = True) -> dict[str, Any] | None:
     """Why a job waits, in the shape of contracts/reasons.md; nothing when it does not wait."""
     if job.phase != Job.Phase.WAITING:
         return None
@@ -74,7 +74,7 @@ def why(job: Job, *, now: datetime) -> dict[str, Any] | None:
         }
     return {
         "code": job.reason,
-        "sentence": sentence(Reason(job.reason), job.reason_numbers, now=now),
+        "sentence": sentence(Reason(job.reason), job.reason_numbers, now=now, yours=yours),
         "since": job.reason_since,
         "numbers": job.reason_numbers,
         "ahead": _ahead(job),

@@ -96,6 +96,17 @@ def test_a_waiting_job_says_why_and_who_is_ahead(cluster: Stage, mira: Client) -
     assert "0 of 16" in words(page.split('id="free-h100"')[1])
 
 
+def test_only_its_owner_is_addressed_as_the_owner(cluster: Stage, mira: Client, signed_in: SignIn) -> None:
+    cluster.running(cluster.submit("half", gpus_per_node=4))
+    cluster.running(cluster.submit("other half", gpus_per_node=5))
+    job = cluster.submit("scattered", gpus_per_node=6)
+    cluster.turn()
+    assert "your job asks for 6 in one node" in words(part(mira.get(f"/jobs/{job.pk}").text, "why"))
+    seen = words(part(signed_in(cluster.people["yuki"]).get(f"/jobs/{job.pk}").text, "why"))
+    assert "it asks for 6 in one node" in seen
+    assert "Ahead of it" in seen
+
+
 def test_a_job_that_nobody_looked_at_yet_says_so(cluster: Stage, mira: Client) -> None:
     page = mira.get(f"/jobs/{cluster.submit().pk}").text
     assert "Not yet considered" in words(part(page, "why"))
