@@ -9,5 +9,6 @@ urlpatterns = [
     path("cluster/<slug:name>", views.node, name="node"),
     path("cluster/<slug:name>/drain", views.drain, name="node-drain"),
     path("cluster/<slug:name>/resume", views.resume, name="node-resume"),
+    path("cluster/<slug:name>/lost", views.lose, name="node-lost"),
     path("cluster/<slug:name>/approve", views.approve, name="node-approve"),
 ]

@@ -16,6 +16,7 @@ from portal.agents.queries import refused
 from portal.cluster import actions, cells, charts, forms, hardware, queries
 from portal.cluster.models import Node
 from portal.cycle import watch
+from portal.cycle.actions import declare_lost
 from portal.errors import Conflict
 from portal.home.live import answer
 from portal.jobs.models import Job
@@ -24,7 +25,7 @@ from portal.journal.models import Entry
 from portal.journal.queries import about
 from portal.telemetry import charts as curves
 from portal.telemetry.queries import means
-from scheduler.wire import digest
+from scheduler.wire import digest, inventory_digest
 
 VIEWS = ("map", "table")
 COLOURS = {"team": cells.by_team, "state": cells.by_state}
@@ -171,6 +172,23 @@ def resume(request: PersonRequest, name: str) -> HttpResponse:
     })  # fmt: skip
 
 
+@may("node.drain")
+def lose(request: PersonRequest, name: str) -> HttpResponse:
+    """Do not wait for a silent node any longer: what ran there starts again elsewhere."""
+    found, now = queries.node_named(name), timezone.now()
+    if request.method == "POST":
+        declare_lost(node=found, by=request.user, now=now)
+        messages.success(request, f"{found.name} is lost: its jobs start again elsewhere.")
+        return redirect("node", found.name)
+    return render(request, "confirm.html", {
+        "now": now, "question": f"Declare {found.name} lost?",
+        "text": "Its jobs start again on other nodes. Declare it only if you know that it is down: should it still "
+                "run them, they are stopped when it comes back, and what they did since then is lost.",
+        "address": request.path, "yes": "Declare it lost", "no": "Wait for it",
+        "back": reverse("node", args=[found.name]), "crumbs": [*_crumbs(found), ("Lost", "")],
+    })  # fmt: skip
+
+
 @may("node.approve")
 def approve(request: PersonRequest, name: str) -> HttpResponse:
     """Let a node in, or accept that it changed; the page shows what it reports first."""
@@ -185,6 +203,6 @@ def approve(request: PersonRequest, name: str) -> HttpResponse:
     return render(request, "cluster/approve.html", {
         "now": timezone.now(), "node": found, "hardware": hardware.described(found.hardware_reported),
         "changes": hardware.changes(found.hardware, found.hardware_reported),
-        "shown": shown, "untold": found.hardware_seen not in ("", shown),
+        "shown": shown, "untold": found.hardware_seen not in ("", inventory_digest(found.hardware_reported)),
         "crumbs": [*_crumbs(found), ("Approve", "")],
     })  # fmt: skip

@@ -8,13 +8,15 @@ from time import monotonic
 
 from django.db import OperationalError, connection
 
+from portal import bell
 from portal.accounts.models import User
 from portal.agents import orders
 from portal.agents.queries import to_knock_at, with_stopping_runs
+from portal.cluster.models import Node
 from portal.cluster.queries import gpu_types
 from portal.cycle import apply, snapshot, watch
 from portal.cycle.models import Cycle
-from portal.errors import Refusal
+from portal.errors import Conflict, Refusal
 from portal.jobs import actions as jobs
 from portal.jobs import ask as asks
 from portal.jobs.ask import Ask
@@ -56,6 +58,18 @@ def turn(*, now: datetime) -> Cycle | None:
     if decided.starts or changed:
         cycle.save()
     return cycle
+
+
+def declare_lost(*, node: Node, by: User, now: datetime) -> None:
+    """A person knows better than the brakes: this silent node will not come back soon."""
+    if node.state(now) != Node.State.SILENT:
+        raise Conflict(f"{node.name} is not silent; only a silent node can be declared lost.")
+    with _alone() as alone:
+        if not alone:
+            raise Conflict("The planner is busy; try again in a few seconds.")
+        if not watch.lose(node, now=now, why=f"is silent and was declared lost by {by.full_name}", by=by):
+            raise Conflict(f"{node.name} was heard of just now.")
+    bell.ring()
 
 
 def sweep(*, now: datetime) -> int:

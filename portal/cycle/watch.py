@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Count, Q
 
+from portal.accounts.models import User
 from portal.agents.models import Listening
 from portal.agents.queries import live_seats
 from portal.cluster.models import SILENT_AFTER, Cluster, Node
@@ -46,19 +47,21 @@ def lose_the_silent(*, now: datetime) -> list[Node]:
         silent = Node.objects.filter(
             pool__cluster=cluster, approved_at__isnull=False, lost_at=None, last_seen_at__lt=now - patience
         )
-        lost += [node for node in silent if _lose(node, now, patience)]
+        why = f"has not been heard of for {patience.total_seconds():.0f} s"
+        lost += [node for node in silent if lose(node, now=now, why=why)]
     return lost
 
 
-def _lose(node: Node, now: datetime, patience: timedelta) -> bool:
+def lose(node: Node, *, now: datetime, why: str, by: User | None = None) -> bool:
+    """The node is lost and its runs move on; call it in the cycle's turn. False where a beat came in between."""
     with transaction.atomic():
         # Compare-and-set on the last beat: one that arrives now saves the node.
         if not Node.objects.filter(pk=node.pk, lost_at=None, last_seen_at=node.last_seen_at).update(
             lost_at=now
         ):
             return False
-        why = f"{node.name} has not been heard of for {patience.total_seconds():.0f} s"
-        note(about=(Entry.Kind.NODE, node.pk), verb="lost", now=now, sentence=f"{why}: lost")
+        why = f"{node.name} {why}"
+        note(about=(Entry.Kind.NODE, node.pk), verb="lost", actor=by, now=now, sentence=f"{why}: lost")
         for seat in live_seats([node.pk]).defer("spec"):
             runs.excuse(seat=seat)
             runs.lose(seat=seat, now=now, why=f"{why}.")

@@ -7,7 +7,9 @@ import pytest
 from portal.agents.hearing import still_listening
 from portal.agents.models import Listening
 from portal.cluster.models import Cluster, Node
+from portal.cycle import actions as cycle
 from portal.cycle import watch
+from portal.errors import Conflict
 from portal.journal.models import Entry
 from tests.portal.stage import Stage, held, phase
 
@@ -278,3 +280,21 @@ def test_a_node_never_heard_of_is_not_lost(stage: Stage) -> None:
     stage.pass_time(120, silent=["n1"])
     stage.turn()
     assert lost() == set()
+
+
+def test_a_person_may_lose_a_silent_node_that_the_brakes_keep(stage: Stage) -> None:
+    stage.add_nodes("n1", "n2", "n3", "n4", "n5")
+    job = stage.submit(gpus_per_node=8)
+    run = stage.running(job)
+    where = stage.where(run)[0]
+    with pytest.raises(Conflict, match="not silent"):
+        cycle.declare_lost(node=Node.objects.get(name=where), by=stage.people["noor"], now=stage.now)
+    silent = [where, *[name for name in stage.agents if name != where][:3]]
+    stage.pass_time(120, silent=silent)
+    stage.turn()
+    assert not Node.objects.filter(lost_at__isnull=False).exists()  # four of five at once: the brakes hold
+    cycle.declare_lost(node=Node.objects.get(name=where), by=stage.people["noor"], now=stage.now)
+    stage.turn()
+    assert set(Node.objects.filter(lost_at__isnull=False).values_list("name", flat=True)) == {where}
+    assert stage.live_run(job).epoch == 2
+    assert Entry.objects.filter(verb="lost", actor=stage.people["noor"]).exists()
