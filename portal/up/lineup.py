@@ -109,6 +109,8 @@ def _chores(*, demo: bool) -> tuple[Chore, ...]:
 
 def _web(port: int) -> Child:
     words = f"-m uvicorn portal.asgi:application --host 127.0.0.1 --port {port} --timeout-graceful-shutdown 2"
+    if not os.environ.get("BERTH_URL"):  # no proxy in front: a visitor must not choose the address we see
+        words += " --no-proxy-headers"
     return Child(
         "web", Stage.WEB, (sys.executable, *words.split()), ready_url=f"http://127.0.0.1:{port}/healthz"
     )

@@ -103,6 +103,21 @@ def test_many_accounts_from_one_address_are_paused_too(
     assert statuses == [200, 200, 200, 429]
 
 
+def test_one_account_from_many_addresses_is_paused_too(
+    stage_now: Stage, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("portal.accounts.tries.MOST_FOR_ACCOUNT", 3)
+    statuses = [enter(Client(REMOTE_ADDR=f"10.9.9.{i}"), password="wrong").status_code for i in range(4)]
+    assert statuses == [200, 200, 200, 429]
+
+
+def test_another_spelling_of_an_address_has_no_tries_of_its_own(stage_now: Stage, client: Client) -> None:
+    """PostgreSQL takes a dotless i for an i."""
+    spellings = ["mira@example.org", "MIRA@example.org", "m\u0131ra@example.org"]
+    statuses = [enter(client, email=spelling, password="wrong").status_code for spelling in spellings * 2]
+    assert statuses == [200] * MOST + [429]
+
+
 def test_the_right_password_forgets_the_wrong_ones(stage_now: Stage, client: Client) -> None:
     for _ in range(2 * MOST):
         enter(Client(), password="wrong")
