@@ -22,6 +22,8 @@ from portal.cluster.api import router as cluster_router
 from portal.errors import NotFound, Refusal
 from portal.jobs.api import router as jobs_router
 
+MOST_ERRORS = 20  # of one request: a body full of misspelt fields gets no answer larger than itself
+
 
 class Bearer(HttpBearer):
     """A person's API token."""
@@ -101,7 +103,7 @@ def _invalid(request: HttpRequest, invalid: ValidationError) -> HttpResponse:
             "field": ".".join(map(str, error["loc"][2 if error["loc"][0] == "body" else 1 :])),
             "detail": error["msg"],
         }
-        for error in invalid.errors
+        for error in invalid.errors[:MOST_ERRORS]
     ]
     first = errors[0]
     return problem(

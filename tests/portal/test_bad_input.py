@@ -106,6 +106,12 @@ def test_what_is_not_a_request_is_a_problem_in_words(mira: Caller, raw: bytes) -
     assert Job.objects.count() == before
 
 
+def test_many_errors_are_answered_in_few_words(mira: Caller) -> None:
+    answer = mira.post("/jobs", ASKED | {f"k{i}" * 20: 1 for i in range(5_000)})
+    assert (answer.status_code, len(problem(answer)["errors"])) == (422, 20)
+    assert len(answer.content) < 10_000
+
+
 def test_a_request_larger_than_any_is_413_in_words(mira: Caller) -> None:
     told = refused(mira, ASKED | {"command": "x" * settings.DATA_UPLOAD_MAX_MEMORY_SIZE}, status=413)
     assert told["detail"] == "A request has at most 12,582,912 bytes."
