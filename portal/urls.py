@@ -8,6 +8,7 @@ urlpatterns = [
     path("api/v1/", api.urls),
     path("", include("portal.home.urls")),
     path("", include("portal.accounts.urls")),
+    path("", include("portal.quotas.urls")),
     path("", include("portal.jobs.urls")),
     path("", include("portal.cluster.urls")),
 ]

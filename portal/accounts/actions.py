@@ -9,6 +9,7 @@ from django.db import transaction
 
 from portal.accounts.models import Token, User
 from portal.accounts.queries import digest
+from portal.accounts.roster import keep_an_administrator
 from portal.errors import Conflict, Refusal
 from portal.journal.actions import note
 from portal.journal.models import Entry
@@ -67,6 +68,8 @@ def set_active(*, user: User, active: bool, by: User, now: datetime) -> None:
     """Close or open an account; Django signs a closed one out at its next request. Its jobs go on."""
     if user.pk == by.pk:
         raise Conflict("You cannot deactivate your own account; ask another administrator.")
+    if not active:
+        keep_an_administrator(without=user)
     if User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active):
         word = "activated" if active else "deactivated"
         note(
@@ -78,14 +81,19 @@ def set_active(*, user: User, active: bool, by: User, now: datetime) -> None:
 @transaction.atomic
 def change_password(*, user: User, old: str, new: str, now: datetime) -> None:
     """Django's session hash ends every other session of this person by itself."""
+    # Locked and read again: an administrator may be resetting it at this moment.
+    user.password = User.objects.select_for_update().values_list("password", flat=True).get(pk=user.pk)
     if not user.check_password(old):
         raise Refusal("That is not your present password.", field="old")
+    if new == old:
+        raise Refusal("That is the password you have; choose another one.", field="new")
     try:
         validate_password(new, user)
     except ValidationError as why:
         raise Refusal(" ".join(why.messages), field="new") from why
     user.set_password(new)
-    user.save(update_fields=["password"])
+    user.must_change_password = False
+    user.save(update_fields=["password", "must_change_password"])
     note(
         about=(Entry.Kind.PERSON, user.pk), verb="password", actor=user, now=now,
         sentence=f"{user.full_name} changed their password",

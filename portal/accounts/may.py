@@ -7,12 +7,15 @@ from typing import Any, TypeVar, cast
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 
 from portal.accounts.models import Token, User
 from portal.accounts.queries import Standing, standing
 from portal.accounts.rules import RULES, Role, Rule
 from portal.errors import Forbidden
 
+FIRST_PASSWORD = "account.first_password"  # all that somebody may do whose password an administrator knows
+CHANGE_FIRST = "change_password"
 Door = TypeVar("Door", bound=Callable[..., Any])
 
 
@@ -33,7 +36,9 @@ def may(rule: str) -> Callable[[Door], Door]:
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if Role.ANYONE not in needs.roles:
                 if not request.user.is_authenticated:
-                    return _to_sign_in(request)
+                    return _elsewhere(request, redirect_to_login(request.get_full_path()))
+                if request.user.must_change_password and rule != FIRST_PASSWORD:
+                    return _elsewhere(request, redirect("first-password"))
                 _enter(request, request.user, needs, rule)
             return cast(HttpResponseBase, view(request, *args, **kwargs))
 
@@ -57,6 +62,11 @@ def may_call(rule: str) -> Callable[[Door], Door]:
                     )
                 identity = identity.user
             if isinstance(identity, User):
+                if identity.must_change_password and Role.ANYONE not in needs.roles:
+                    raise Forbidden(
+                        "Your password was made by an administrator; sign in and choose your own first.",
+                        code=CHANGE_FIRST,
+                    )
                 _enter(request, identity, needs, rule)
             elif (Role.ANYONE if identity is None else Role.NODE) not in needs.roles:
                 raise Forbidden("This is for people only.", rule=rule)
@@ -79,7 +89,7 @@ def _marked(door: Callable[..., Any], rule: str, _: Door) -> Door:
     return cast(Door, door)
 
 
-def _to_sign_in(request: HttpRequest) -> HttpResponse:
-    if request.headers.get("HX-Request"):  # a poll of a page whose session ended: move the whole page
+def _elsewhere(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    if request.headers.get("HX-Request"):  # a poll of a page that is no longer theirs: move the whole page
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
-    return redirect_to_login(request.get_full_path())
+    return answer

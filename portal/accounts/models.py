@@ -33,6 +33,7 @@ class User(AbstractBaseUser):
     is_administrator = models.BooleanField(default=False)
     is_finance = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
+    must_change_password = models.BooleanField(default=False)  # an administrator has seen the present one
     joined_at = models.DateTimeField(auto_now_add=True)
 
     objects: ClassVar[People] = People()

@@ -8,7 +8,7 @@ from django.db.models import Count, Prefetch, Q, QuerySet
 
 from portal.accounts.models import Membership, Team, Token, User
 from portal.accounts.rules import RULES, Role
-from portal.errors import Forbidden
+from portal.errors import Forbidden, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,28 @@ def token_of(secret: str, now: datetime) -> Token | None:
 def by_email(email: str) -> User | None:
     """The person with this address, however they write it."""
     return User.objects.filter(email__iexact=email).first()
+
+
+def person(number: int) -> User:
+    """The person with this number."""
+    found = User.objects.filter(pk=number).first() if number < 2**63 else None
+    if found is None:
+        raise NotFound("There is no such person.")
+    return found
+
+
+def team_named(name: str) -> Team:
+    """The team of this name, with its parent."""
+    found = Team.objects.select_related("parent").filter(name=name).first()
+    if found is None:
+        raise NotFound(f"There is no team {name[:40]}.")
+    return found
+
+
+def members(team: Team) -> list[Membership]:
+    """The people of one team, leads first."""
+    found = Membership.objects.filter(team=team).select_related("user")
+    return list(found.order_by("role", "user__full_name", "user_id"))  # "lead" stands before "member"
 
 
 def memberships(user: User) -> list[Membership]:

@@ -49,6 +49,7 @@ RULES: dict[str, Rule] = {
     "home.see": _who(Role.PERSON),
     "account.see": _who(Role.PERSON),
     "account.password": _who(Role.PERSON, scope=ADMINISTER),
+    "account.first_password": _who(Role.PERSON, scope=ADMINISTER),
     "token.list": _who(Role.PERSON),
     "token.make": _who(Role.PERSON, scope=ADMINISTER),
     "token.revoke": _who(Role.OWNER, Role.ADMINISTRATOR, scope=ADMINISTER),

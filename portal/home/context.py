@@ -14,6 +14,10 @@ from portal.home import queries
 
 THEMES = ("light", "dark")
 CLUSTER_PAGES = frozenset({"cluster", "node", "node-drain", "node-resume", "node-approve"})
+PEOPLE_PAGES = frozenset(
+    {"people", "person", "person-new", "person-page", "person-password", "person-team"}
+    | {"team", "team-new", "team-parent", "team-quotas", "team-members"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class Frame:
             return []
         found = [Section("Work", self._work(self.standing.user))]
         if self.standing.user.is_administrator:
-            people = Link("people", "People and teams", "people", frozenset({"people", "person"}))
+            people = Link("people", "People and teams", "people", PEOPLE_PAGES)
             found.append(Section("Operate", (people,)))
         return found
 

@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.auth import authenticate
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from portal.accounts import actions
@@ -87,6 +87,9 @@ def test_a_member_is_no_member_of_teams_above_or_below(stage: Stage) -> None:
 
 
 def test_a_loop_in_the_tree_ends(stage: Stage) -> None:
+    with connection.cursor() as past_the_guard:
+        past_the_guard.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        past_the_guard.execute("ALTER TABLE accounts_team DISABLE TRIGGER accounts_team_no_circle")
     Team.objects.filter(name="research").update(parent=stage.teams["vision"])
     assert standing(stage.people["rhea"]).lead_of >= {stage.teams["vision"].pk}
 

@@ -45,6 +45,7 @@ class Subjects:
             ("token", "token_id"): self.token.pk,
             ("people", "number"): self.stage.people["mira"].pk,
             ("people", "change"): "deactivate",
+            ("people", "name"): "vision",
             ("node", "name"): "n1",
             ("agent", "run"): self.run.pk,
             ("agent", "rank"): 0,
