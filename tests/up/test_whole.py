@@ -103,10 +103,19 @@ def test_root_is_not_told_so(up: SmallUp) -> None:
     assert "not isolated" not in up.said
 
 
+@pytest.mark.parametrize(("address", "believed"), [("", False), ("https://berth.example.org", True)])
+def test_a_forwarded_address_is_believed_of_a_proxy_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, believed: bool
+) -> None:
+    """Wrong passwords are counted by address, so a visitor must not choose it."""
+    monkeypatch.setenv("BERTH_URL", address)
+    table = lineup(open_state(tmp_path / "state"), port=18000, agents=0, demo=True)
+    web = table.waves[0].children[0]
+    assert ("--no-proxy-headers" not in web.command) is believed
+
+
 def test_agents_are_not_told_the_portals_secrets(tmp_path: Path) -> None:
     table = lineup(open_state(tmp_path / "state"), port=18000, agents=8, demo=True)
-    # Without a proxy, a header must not change the address that wrong passwords are counted by.
-    assert "--no-proxy-headers" in table.waves[0].children[0].command
     agents = [child for wave in table.waves for child in wave.children if child.stage is Stage.AGENTS]
     assert [child.name for child in agents] == [f"n{number:02}" for number in range(1, 9)]
     for child in agents:
