@@ -34,7 +34,10 @@ NARROWEST = 320
 REFUSED = "the server responded with a status of 40"  # Chromium's own line for a page that is meant to refuse
 
 # Addresses that answer with something else than a page, or that only take a POST.
-NO_PAGES = {"alive", "sections", "signout", "password", "tokens", "job-stream", "job-log"}
+NO_PAGES = {
+    *("alive", "sections", "signout", "password", "tokens", "job-stream", "job-log"),
+    *("person-team", "team-parent", "team-quotas", "team-members"),
+}
 
 
 def addresses(seen: Scenery) -> dict[str, list[str]]:
@@ -60,7 +63,9 @@ PAGES = {
         "/cluster/n001", "/cluster/n001?readings=table&measure=power", "/cluster/n002", "/cluster/n003",
         "/cluster/n005", "/cluster/n009", "/cluster/n001/drain", "/cluster/n003/resume", "/cluster/n001/lost", "/cluster/n009/approve",
         "/cluster/n002/approve", "/people", "/people?q=zzz", "/people/{ravi}/deactivate", "/jobs", "/queue",
+        "/people/new", "/people/{ravi}", "/people/{ravi}/password", "/teams/new", "/teams/research", "/teams/vision",
     ],
+    "omar": ["/account/first-password"],
     "ines": ["/", "/jobs", "/queue"],
 }  # fmt: skip
 
@@ -69,6 +74,7 @@ PAGES = {
 def portal(transactional_db: None, portal_environment: dict[str, str]) -> Iterator[tuple[str, Scenery]]:
     """A web server with something on every page."""
     scenery = Scenery(Stage(timezone.now()).furnish())
+    User.objects.filter(email="omar@example.org").update(must_change_password=True)
     with served(portal_environment) as address:
         yield address, scenery
 
@@ -182,6 +188,35 @@ def test_pages_that_answer_a_form_are_fit_too(browser: "Browser", portal: tuple[
         assert not unfit(page)
         page.get_by_role("dialog").get_by_role("button", name="Revoke token").click()
         page.get_by_text("Token nightly is revoked.").wait_for()
+        assert not errors
+
+
+@pytest.mark.serial
+@pytest.mark.limit(120)
+def test_answers_about_people_and_teams_are_fit_too(browser: "Browser", portal: tuple[str, Scenery]) -> None:
+    address, scenery = portal
+    with visitor(browser, address, scenery.stage.people["noor"]) as context:
+        errors, page = errors_of(context), context.new_page()
+        page.goto(f"{address}/people/new")
+        page.get_by_label("E-mail").fill("mira@example.org")
+        page.get_by_label("Full name").fill("Lena Brandt")
+        page.get_by_role("button", name="Make person").click()
+        page.get_by_role("alert").get_by_text("Somebody has this e-mail already").wait_for()
+        assert not unfit(page)
+        page.get_by_label("E-mail").fill("lena@example.org")
+        page.get_by_role("button", name="Make person").click()
+        page.get_by_text("it is not shown again").wait_for()
+        assert not unfit(page)
+        page.goto(f"{address}/teams/vision")
+        page.get_by_label("H100").fill("9999999")
+        page.get_by_role("form", name="Quota").evaluate("form => form.noValidate = true")
+        page.get_by_role("button", name="Save quota").click()
+        page.locator(".error").wait_for()
+        assert not unfit(page)
+        page.get_by_label("E-mail of the person").fill("lena@example.org")
+        page.get_by_role("button", name="Add to team").click()
+        page.get_by_text("Lena Brandt is member of vision.").wait_for()
+        assert not unfit(page)
         assert not errors
 
 
