@@ -1,6 +1,7 @@
 """Longer trials, run by hand: `./manage.py test` leaves them out, `pytest -m long tests/faults` runs them.
 
-An outage longer than a beat lives, and minutes of random kills; BERTH_CHAOS_S and BERTH_CHAOS_SEED change the latter.
+An outage longer than a beat lives, and minutes of random kills, which BERTH_CHAOS_S and BERTH_CHAOS_SEED change;
+above 150 s give `-o faulthandler_timeout=0` as well.
 """
 
 import os
