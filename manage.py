@@ -20,6 +20,14 @@ WORDS = {
 
 
 def main() -> int:
+    try:
+        return enter_and_obey()
+    except KeyboardInterrupt:  # nothing is half done: whatever was interrupted begins again next time
+        print("\nberth: stopped.", file=sys.stderr)
+        return 130
+
+
+def enter_and_obey() -> int:
     if sys.version_info < (3, 11):  # noqa: UP036  # here is where we find out
         return refuse_python()
     from portal.up import venv

@@ -63,6 +63,9 @@ class Keeper:
         except Trouble as why:
             self.teller.tell("trouble", sentence=str(why))
             status = 1
+        except OSError as why:  # a disk that filled up, a process that could not be had
+            self.teller.tell("trouble", sentence=f"It cannot go on: {why.strerror}{_where(why)}.")
+            status = 1
         finally:  # also after a mistake of our own: nothing may outlive us
             stop_all(self.watched, tell=self.teller.tell, hurried=self._hurried)
         if self.postgres:
@@ -189,7 +192,16 @@ class Keeper:
                 "line", text=f"{one.name} {one.how_it_ended()}; it starts again in {wait_s:.0f} s"
             )
         elif one.due is not None and time.monotonic() >= one.due:
+            self._start_again(one)
+
+    def _start_again(self, one: Watched) -> None:
+        try:
             self.record.note(self.state, one.name, one.start())
+        except OSError as why:  # a full disk, say: the others need not die for it
+            wait_s = one.put_off()
+            self.teller.tell(
+                "line", text=f"{one.name} cannot start ({why.strerror}); next try in {wait_s:.0f} s"
+            )
 
     def _hear(self) -> None:
         self.requests += len(os.read(self.front, 64))
@@ -199,3 +211,7 @@ class Keeper:
         if self.attention.wait(self.front, timeout_s=0):
             self._hear()
         return self.requests > 1 or self.attention.count > 1
+
+
+def _where(why: OSError) -> str:
+    return f" ({why.filename})" if why.filename else ""

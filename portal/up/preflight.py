@@ -1,11 +1,19 @@
 """What can be known to be wrong before anything is started: each thing is one sentence."""
 
 import os
+import secrets
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from portal.environment import database
 from portal.up.sockets import is_free
 from portal.up.trouble import Trouble
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+_OLDEST_POSTGRES = 15
 
 
 def check_platform() -> None:
@@ -51,12 +59,19 @@ def _check_database(url: str) -> None:
     import psycopg
 
     try:
-        psycopg.connect(url, connect_timeout=5).close()
-    except psycopg.Error as error:
+        database(url)
+        with psycopg.connect(url, connect_timeout=5) as link:
+            version = link.info.server_version // 10000
+    except (psycopg.Error, ValueError) as error:
         why = _first_line(error)
         raise Trouble(
             f"The database that DATABASE_URL names cannot be reached: {why}. Correct or unset it."
         ) from error
+    if version < _OLDEST_POSTGRES:
+        raise Trouble(
+            f"The database that DATABASE_URL names is PostgreSQL {version}, and {_OLDEST_POSTGRES} or newer "
+            "is needed; name another, or unset it."
+        )
 
 
 def _check_redis(url: str) -> None:
@@ -65,10 +80,26 @@ def _check_redis(url: str) -> None:
     try:
         with redis.Redis.from_url(url, socket_connect_timeout=5, socket_timeout=5) as link:
             link.ping()
+            _check_rights(link)
     except (redis.RedisError, ValueError) as error:
         why = _first_line(error)
         raise Trouble(
             f"The Redis that REDIS_URL names cannot be reached: {why}. Correct or unset it."
+        ) from error
+
+
+def _check_rights(link: "Redis") -> None:
+    """Every node gets a user of its own there: try that, with the kind of right that Redis 6 does not know."""
+    import redis
+
+    name = f"berth-tries-{secrets.token_hex(4)}"
+    try:
+        for words in (("SETUSER", name, "reset", "off", "%W~beats"), ("DELUSER", name)):
+            link.execute_command("ACL", *words)  # type: ignore[no-untyped-call]  # redis-py is untyped here
+    except redis.ResponseError as error:
+        raise Trouble(
+            f"The Redis that REDIS_URL names cannot be used: {_first_line(error)}. Berth makes a user for "
+            "every node there; that takes Redis 7 or Valkey 8, and a user with all rights."
         ) from error
 
 

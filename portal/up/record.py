@@ -1,5 +1,6 @@
 """What a running `up` notes about itself, so that the next one can end what a killed one left behind."""
 
+import contextlib
 import json
 import os
 from dataclasses import asdict, dataclass, field
@@ -22,7 +23,8 @@ class Record:
         """Remember one process of ours."""
         if seen := process(pid):
             self.people[name] = [seen.pid, seen.started]
-            write(state.run / "up.json", {"boot": _boot(), **asdict(self)})
+            with contextlib.suppress(OSError):  # a full disk: the mark in its environment finds it too
+                write(state.run / "up.json", {"boot": _boot(), **asdict(self)})
 
 
 def _boot() -> str:

@@ -1,5 +1,6 @@
 """The state directory: which directories we take, what lies where in it, and who may use it now."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -140,5 +141,6 @@ def write(path: Path, content: object) -> None:
 def bound(log: Path) -> None:
     """Keep a log small: what was too long moves to one older file. Writers append, so they do not mind."""
     if log.exists() and log.stat().st_size > _LOG_LIMIT:
-        shutil.copyfile(log, log.with_suffix(".old.log"))
-        os.truncate(log, 0)
+        with contextlib.suppress(OSError):  # on a full disk it stays as it is, and nobody ends for it
+            shutil.copyfile(log, log.with_suffix(".old.log"))
+            os.truncate(log, 0)

@@ -5,6 +5,7 @@ import hashlib
 import psycopg
 
 from portal.up.lineup import ROOT
+from portal.up.trouble import Trouble
 
 
 def fingerprint(url: str) -> str:
@@ -23,3 +24,5 @@ def _applied(url: str) -> list[tuple[str, str]]:
             return link.execute("select app, name from django_migrations order by app, name").fetchall()
     except psycopg.errors.UndefinedTable:
         return []
+    except psycopg.Error as error:
+        raise Trouble(f"The database answers no longer: {str(error).strip()}") from error

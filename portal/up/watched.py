@@ -8,6 +8,7 @@ from pathlib import Path
 from portal.up.lineup import Stage
 
 _LONGEST_WAIT_S = 30
+_NEXT_TRY_S = 5.0
 _HEALTHY_S = 60  # whoever ran that long begins a new count of failures
 
 
@@ -59,6 +60,11 @@ class Watched:
         wait_s: float = min(_LONGEST_WAIT_S, 2 ** (self.failures - 1))
         self.due = now + wait_s
         return wait_s
+
+    def put_off(self) -> float:
+        """It could not even be tried: in how many seconds it is to be tried again."""
+        self.due = time.monotonic() + _NEXT_TRY_S
+        return _NEXT_TRY_S
 
     def how_it_ended(self) -> str:
         """In words: by a signal, or with an exit status."""

@@ -5,6 +5,7 @@ import base64
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -115,6 +116,16 @@ def test_an_interrupted_install_is_done_again_from_scratch(clone: Checkout) -> N
     assert "Words of our own" in clone.manages()
     assert clone.installed() == "1.0"
     assert not (clone.place / ".venv" / "half").exists()
+
+
+def test_ctrl_c_during_the_install_is_one_line_and_no_traceback(clone: Checkout) -> None:
+    first = clone.manage()
+    eventually((clone.place / ".venv" / "pyvenv.cfg").exists, limit_s=60)
+    first.send_signal(signal.SIGINT)
+    said, _ = first.communicate(timeout=100)
+    assert first.returncode == 130
+    assert said.endswith("berth: stopped.\n")
+    assert "Traceback" not in said
 
 
 def test_an_environment_whose_python_went_away_is_made_again(clone: Checkout) -> None:

@@ -125,6 +125,28 @@ def test_a_child_that_dies_is_started_again_and_one_line_says_so(up: SmallUp) ->
     assert up.said.count("work was killed by signal 9; it starts again in 1 s") == 1
 
 
+def test_notes_that_cannot_be_written_end_nobody(up: SmallUp) -> None:
+    up.start().ready()
+    (up.state / "run" / ".up.json.draft").mkdir()  # as good as a full disk, which a test cannot have
+    os.kill(up.child("work").pid, signal.SIGKILL)
+    eventually(lambda: len([1 for word, name, _ in up.journal if (word, name) == ("start", "work")]) == 2)
+    assert len(up.ranks()) == up.agents
+    assert up.end() == 0
+    assert not up.left()
+
+
+def test_a_child_that_cannot_even_be_tried_is_tried_again_later(up: SmallUp) -> None:
+    up.start().ready()
+    log = up.state / "log" / "work.log"
+    log.unlink()
+    log.mkdir()
+    os.kill(up.child("work").pid, signal.SIGKILL)
+    eventually(lambda: "work cannot start (Is a directory); next try in 5 s" in up.said)
+    log.rmdir()
+    eventually(lambda: len([1 for word, name, _ in up.journal if (word, name) == ("start", "work")]) == 2)
+    assert len(up.ranks()) == up.agents
+
+
 def test_a_child_that_cannot_start_ends_it_all_with_its_last_words(up: SmallUp) -> None:
     up.env["BROKEN"] = "1"
     up.start()

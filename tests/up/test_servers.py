@@ -15,7 +15,7 @@ import psycopg
 import pytest
 import redis
 
-from portal.up import unprivileged
+from portal.up import preflight, unprivileged
 from portal.up.postgres import Postgres
 from portal.up.trouble import Trouble
 from portal.up.unprivileged import Guise
@@ -226,6 +226,37 @@ def test_valkey_takes_another_port_when_its_own_was_taken_meanwhile(valkey: Valk
         assert again.port != port
         assert again.answers()
         again.stop()
+
+
+def test_a_redis_user_that_may_make_no_users_is_refused(
+    valkey: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("REDIS_URL", valkey.url)
+    preflight.check_servers()
+    with redis.Redis.from_url(valkey.url) as link:
+        link.execute_command("ACL", "SETUSER", "weak", "on", ">hunter2", "~*", "&*", "+@all", "-acl")
+        assert link.acl_users() == ["default", "portal", "weak"], "the trial left nothing"
+    monkeypatch.setenv("REDIS_URL", f"redis://weak:hunter2@127.0.0.1:{valkey.port}/0")
+    with pytest.raises(Trouble, match=r"cannot be used: User weak has no permissions .* Redis 7 or Valkey 8"):
+        preflight.check_servers()
+
+
+def test_a_database_that_is_too_old_is_refused(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REDIS_URL", raising=False)
+    monkeypatch.setenv("DATABASE_URL", postgres.url)
+    preflight.check_servers()
+    monkeypatch.setattr(preflight, "_OLDEST_POSTGRES", 99)
+    with pytest.raises(Trouble, match=r"names is PostgreSQL \d+, and 99 or newer is needed"):
+        preflight.check_servers()
+
+
+def test_a_database_named_as_only_libpq_understands_it_is_refused(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"host={postgres.directory / 'socket'} user=postgres dbname=berth")
+    with pytest.raises(Trouble, match="DATABASE_URL must start with postgresql://"):
+        preflight.check_servers()
 
 
 def test_two_of_each_live_side_by_side(postgres: Postgres, valkey: Valkey, tmp_path: Path) -> None:
