@@ -12,8 +12,10 @@ BEATS = "beats"
 COMMANDS = [
     "-@all",
     *("+hello", "+auth", "+ping", "+select", "+client|setinfo", "+client|setname", "+quit"),
-    *("+brpop", "+lpush", "+rpush", "+llen", "+sadd", "+smembers", "+multi", "+exec", "+discard"),
+    *("+brpop", "+llen", "+sadd", "+smembers", "+multi", "+exec", "+discard"),
 ]
+# A right of its own: beats take what is added, and nothing else does, so that no node fills Redis by its own queue.
+SPEAKS = f"(-@all +lpush %W~{BEATS})"
 
 
 def queue_of(name: str) -> str:
@@ -30,7 +32,7 @@ def rights(node: Node) -> list[str]:
         f"~_kombu.binding_permanent.{queue}",
     ]
     return [
-        "reset", "on", f">{redis_password(node)}", "resetchannels", *keys, f"%W~{BEATS}", *COMMANDS,
+        "reset", "on", f">{redis_password(node)}", "resetchannels", *keys, *COMMANDS, SPEAKS,
     ]  # fmt: skip
 
 

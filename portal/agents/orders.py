@@ -50,6 +50,8 @@ def _push(node: Node, runs: tuple[RunWanted, ...], now: datetime) -> None:
         ack=node.beat_seq, beat_every_s=BEAT_EVERY_S, runs=runs,
     )  # fmt: skip
     envelope = seal("orders", node.name, body.to_body(), wire_key(node))
+    # First, because Redis takes nothing while it is full, and what lies there may be what fills it.
+    redis().delete(queue_of(node.name))
     app.send_task("agent.orders", args=[envelope], queue=queue_of(node.name), ignore_result=True)
     # Replaced, not added: an absent agent finds one message, however long it was away.
     redis().ltrim(queue_of(node.name), 0, 0)

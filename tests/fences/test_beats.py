@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from redis import Redis
+from redis.exceptions import OutOfMemoryError
 
-from portal.agents import keys
+from portal.agents import keys, orders
 from portal.agents.hearing import hear
 from portal.agents.models import Refusal
 from portal.cluster.models import Cluster, Node, Pool
@@ -164,3 +165,18 @@ def test_orders_are_replaced_not_added(nodes: dict[str, Node], link: Redis, now:
     for seq in range(1, 30):
         hear([sealed(nodes["n01"], beat(now, seq=seq))], now=now)
     assert link.llen("node.n01") == 1
+
+
+def test_a_full_redis_is_freed_of_what_lies_in_a_nodes_queue(
+    nodes: dict[str, Node], link: Redis, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes nothing then, so the queue is emptied before the orders are sent, not after."""
+    hear([sealed(nodes["n01"], beat(now))], now=now)
+    link.rpush("node.n01", *["x" * 1000] * 10)
+
+    def is_full(*_: object, **__: object) -> None:
+        raise OutOfMemoryError
+
+    monkeypatch.setattr("portal.celery.app.send_task", is_full)
+    orders.send([nodes["n01"].pk], now=now)
+    assert link.llen("node.n01") == 0

@@ -40,6 +40,8 @@ CLIMBS = {
     "another node's queue, emptying": ("DEL", "node.n02"),
     "another node's unacknowledged messages": ("HGET", "u.n02.unacked", "tag"),
     "unacknowledged messages of its own, which it has no use for": ("HGET", "u.n01.unacked", "tag"),
+    "filling its own queue": ("RPUSH", "node.n01", "x"),
+    "filling its own queue from the other end": ("LPUSH", "node.n01", "x"),
     "facts about the server": ("INFO",),
     "a queue whose name begins like its own": ("BRPOP", "node.n011", "0.01"),
     "the beats of others, reading": ("RPOP", "beats"),
