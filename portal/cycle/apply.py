@@ -54,7 +54,7 @@ def _start(start: Start, now: datetime) -> None:
     Hold.objects.bulk_create(Hold(run=run, gpu=gpu, held_from=now) for place in places for gpu in place.gpus)
     _seat_ranks(job, run, places)
     where = ", ".join(_names(places))
-    sentence = f"Run {epoch} given {job.gpus} GPUs on {where}"
+    sentence = f"Run {epoch} given {job.gpus} GPU{'s' * (job.gpus > 1)} on {where}"
     note(about=(Entry.Kind.JOB, job.pk), verb="placed", now=now, sentence=sentence, facts={"run": run.pk})
 
 

@@ -146,7 +146,8 @@ def _move_on(run: Run, *, now: datetime) -> None:
                 phase=Job.Phase.RUNNING, version=F("version") + 1
             )
             ranks = Rank.objects.filter(run=run).count()
-            _tell(run, verb="running", now=now, sentence=f"All {ranks} ranks running")
+            sentence = f"All {ranks} ranks running" if ranks > 1 else "Its rank is running"
+            _tell(run, verb="running", now=now, sentence=sentence)
 
 
 def _end(run: Run, *, now: datetime) -> None:
