@@ -75,7 +75,7 @@ def asked(told: Mapping[str, Any]) -> Asked:
     return Asked(
         nodes=_number(told.get("nodes"), NODES_AT_MOST),
         per_node=_number(told.get("gpus_per_node"), GPUS_PER_NODE_AT_MOST),
-        gpu_type=str(told.get("gpu_type") or ""),
+        gpu_type=str(told.get("gpu_type") or "").replace("\0", ""),  # PostgreSQL cannot even be asked for one
         tier=tier if tier in Job.Tier.values else Job.Tier.STANDARD,
         limit_s=limit,
     )

@@ -205,6 +205,13 @@ def test_asking_for_figures_neither_submits_nor_blames(mira: Client) -> None:
     assert not Job.objects.exists()
 
 
+@pytest.mark.parametrize("name", sorted(ASKED))
+def test_a_nul_in_any_field_breaks_nothing(mira: Client, name: str) -> None:
+    assert send(mira, **{name: "a\0b"}).status_code == 422
+    assert mira.post("/jobs/new", ASKED | {"figures": "1", name: "a\0b"}).status_code == 200
+    assert not Job.objects.exists()
+
+
 def test_without_a_team_the_page_says_who_can_help(stage_now: Stage, signed_in: SignIn) -> None:
     Membership.objects.filter(user=stage_now.people["mira"]).delete()
     client = signed_in(stage_now.people["mira"])
