@@ -1,9 +1,7 @@
 """The GPUs: through a real dlopen of a library in C, through the stand-in, and where there are none."""
 
-import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from portal.checks import compiler
 from scheduler import wire
 from scheduler.agent.nvml import Gpu, Reading, type_of
 from scheduler.agent.watch import STALE_S, Watch
@@ -28,21 +27,13 @@ print(json.dumps({"driver": sensor.driver, "gpus": [dataclasses.asdict(gpu) for 
 """
 
 
-def compiler() -> list[str]:
-    if found := shutil.which("cc"):
-        return [found]
-    if importlib.util.find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "cc"]
-    pytest.fail("There is no C compiler: install one, or `python -m pip install ziglang`.")
-
-
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory that holds our own libnvidia-ml.so.1."""
     directory = tmp_path_factory.mktemp("nvml")
     source, target = Path(__file__).with_name("libnvidia_ml.c"), directory / "libnvidia-ml.so.1"
     flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wl,-soname,libnvidia-ml.so.1"]
-    subprocess.run([*compiler(), *flags, "-o", str(target), str(source)], check=True, timeout=60)
+    subprocess.run([*compiler.command(), *flags, "-o", str(target), str(source)], check=True, timeout=60)
     return directory
 
 
