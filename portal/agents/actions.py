@@ -54,10 +54,13 @@ def join(
             "hardware_reported": hardware,
         },
     )
+    if node.expelled_at is not None:
+        raise Forbidden(
+            f"An administrator has put {name} out; only a person can let it in again.", field="name"
+        )
     if token and node.approved_at is None:
-        node.claim_digest = digest(
-            claim
-        )  # who only asked without a token cannot keep the name from who has one
+        # Who only asked without a token cannot keep the name from who has one.
+        node.claim_digest = digest(claim)
     if node.claim_digest != digest(claim):
         raise Forbidden(
             f"Another agent has joined as {name}. Use another name, or that agent's state directory.",
@@ -124,6 +127,14 @@ def default_pool() -> Pool:
         return first
     home, _ = Cluster.objects.get_or_create(name="main")
     return Pool.objects.get_or_create(cluster=home, name="train")[0]
+
+
+def close_fence(node: Node) -> None:
+    """Take a node's Redis user away now; its open connections end with it."""
+    try:
+        fences.remove(redis(), node)
+    except RedisError as why:
+        log.warning("Redis user of %s not removed yet: %s", node.name, why)
 
 
 def open_fence(node: Node) -> None:

@@ -47,6 +47,11 @@ def mend(client: Redis, nodes: list[Node]) -> int:
     return len(present ^ set(wanted))
 
 
+def remove(client: Redis, node: Node) -> None:
+    """Redis also ends the connections of a user that is gone."""
+    _acl(client, "DELUSER", redis_user(node))
+
+
 def make(client: Redis, node: Node) -> None:
     """Give a node that joins its user at once."""
     _acl(client, "SETUSER", redis_user(node), *rights(node))

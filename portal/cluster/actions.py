@@ -21,7 +21,11 @@ def approve(*, node: Node, by: User | None, now: datetime) -> None:
     """Let a node in, or accept its changed hardware: what it reported last becomes what it has."""
     node = Node.objects.select_for_update(of=("self",)).get(pk=node.pk)
     _check_inventory(node, node.hardware_reported["gpus"])
-    first = bool(Node.objects.filter(pk=node.pk, approved_at=None).update(approved_at=now, approved_by=by))
+    first = bool(
+        Node.objects.filter(pk=node.pk, approved_at=None).update(
+            approved_at=now, approved_by=by, expelled_at=None
+        )
+    )
     _take_inventory(node, node.hardware_reported, now)
     who, what = (by.full_name if by else "a join token"), ("" if first else "'s changed hardware")
     note(

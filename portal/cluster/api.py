@@ -1,14 +1,15 @@
 """The API's door to machines."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone
-from ninja import Router, Schema
+from ninja import Field, Router, Schema, Status
 
-from portal.accounts.may import may_call
+from portal.accounts.may import PersonRequest, may_call
+from portal.agents import actions as agents
 from portal.cluster import queries
 from portal.cluster.models import Gpu, Node
 from portal.jobs.models import Job
@@ -37,6 +38,27 @@ class NodeOut(Schema):
     drain_reason: str
     last_seen_at: datetime | None
     gpus: list[GpuOut]
+
+
+class JoinTokenIn(Schema):
+    model_config = {"extra": "forbid", "strict": True}
+
+    days: int = Field(7, ge=1, le=365, description="for how long nodes may join with it")
+
+
+class JoinTokenOut(Schema):
+    secret: str = Field(description="shown now and never again")
+    pool: str
+    expires_at: datetime
+
+
+@router.post("/join-tokens", response={201: JoinTokenOut})
+@may_call("node.approve")
+def make_join_token(request: PersonRequest, asked: JoinTokenIn) -> Status[Any]:
+    """A secret with which agents join as approved nodes: put it into the file they get as --join-token-file."""
+    now, lives, pool = timezone.now(), timedelta(days=asked.days), agents.default_pool()
+    secret = agents.make_join_token(pool=pool, by=request.user, lives=lives, now=now)
+    return Status(201, {"secret": secret, "pool": pool.name, "expires_at": now + lives})
 
 
 @router.get("/nodes", response=list[NodeOut])

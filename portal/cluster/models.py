@@ -62,6 +62,10 @@ class Node(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
 
+    expelled_at = models.DateTimeField(
+        null=True, blank=True
+    )  # put out: no token lets it in again, a person may
+
     drained_at = models.DateTimeField(null=True, blank=True)
     drained_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
@@ -80,6 +84,9 @@ class Node(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(drained_at=None) | ~Q(drain_reason=""), name="drained_with_a_reason"
+            ),
+            models.CheckConstraint(
+                condition=Q(expelled_at=None) | Q(approved_at=None), name="expelled_nodes_are_not_approved"
             ),
             models.CheckConstraint(
                 condition=Q(lost_at=None) | Q(approved_at__isnull=False), name="only_approved_nodes_get_lost"

@@ -25,7 +25,7 @@ def approved() -> QuerySet[Node]:
 
 def pending() -> QuerySet[Node]:
     """Nodes that wait for an administrator, with what they report."""
-    return Node.objects.filter(approved_at=None).select_related("pool").order_by("name")
+    return Node.objects.filter(approved_at=None, expelled_at=None).select_related("pool").order_by("name")
 
 
 def node_named(name: str) -> Node:
@@ -51,5 +51,5 @@ def silent(now: datetime) -> QuerySet[Node]:
 
 def pending_count() -> int:
     """How many nodes wait for an administrator."""
-    counted = Node.objects.filter(approved_at=None).aggregate(n=Count("id"))
+    counted = Node.objects.filter(approved_at=None, expelled_at=None).aggregate(n=Count("id"))
     return int(counted["n"])

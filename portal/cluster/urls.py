@@ -10,5 +10,6 @@ urlpatterns = [
     path("cluster/<slug:name>/drain", views.drain, name="node-drain"),
     path("cluster/<slug:name>/resume", views.resume, name="node-resume"),
     path("cluster/<slug:name>/lost", views.lose, name="node-lost"),
+    path("cluster/<slug:name>/out", views.put_out, name="node-out"),
     path("cluster/<slug:name>/approve", views.approve, name="node-approve"),
 ]

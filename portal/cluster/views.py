@@ -16,7 +16,7 @@ from portal.agents.queries import refused
 from portal.cluster import actions, cells, charts, forms, hardware, queries
 from portal.cluster.models import Node
 from portal.cycle import watch
-from portal.cycle.actions import declare_lost
+from portal.cycle.actions import declare_lost, expel
 from portal.errors import Conflict
 from portal.home.live import answer
 from portal.jobs.models import Job
@@ -186,6 +186,23 @@ def lose(request: PersonRequest, name: str) -> HttpResponse:
                 "run them, they are stopped when it comes back, and what they did since then is lost.",
         "address": request.path, "yes": "Declare it lost", "no": "Wait for it",
         "back": reverse("node", args=[found.name]), "crumbs": [*_crumbs(found), ("Lost", "")],
+    })  # fmt: skip
+
+
+@may("node.approve")
+def put_out(request: PersonRequest, name: str) -> HttpResponse:
+    """Refuse a node that asks to join, or put one out that is in."""
+    found, now = queries.node_named(name), timezone.now()
+    if request.method == "POST":
+        expel(node=found, by=request.user, now=now)
+        messages.success(request, f"{found.name} is out: its keys open nothing any more.")
+        return redirect("node", found.name)
+    return render(request, "confirm.html", {
+        "now": now, "question": f"Put {found.name} out?",
+        "text": "Its keys stop working at once, and jobs that run there start again elsewhere. It stays out, also "
+                "with a join token, until an administrator approves it again. Its history and its bills are kept.",
+        "address": request.path, "yes": "Put node out", "no": "Leave it as it is",
+        "back": reverse("node", args=[found.name]), "crumbs": [*_crumbs(found), ("Put out", "")],
     })  # fmt: skip
 
 

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from time import monotonic
 
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
+from django.db.models import F
 
 from portal import bell
 from portal.accounts.models import User
 from portal.agents import orders
-from portal.agents.queries import to_knock_at, with_stopping_runs
+from portal.agents.actions import close_fence
+from portal.agents.queries import live_seats, to_knock_at, with_stopping_runs
 from portal.cluster.models import Node
 from portal.cluster.queries import gpu_types
 from portal.cycle import apply, snapshot, watch
@@ -19,8 +21,11 @@ from portal.cycle.models import Cycle
 from portal.errors import Conflict, Refusal
 from portal.jobs import actions as jobs
 from portal.jobs import ask as asks
+from portal.jobs import runs
 from portal.jobs.ask import Ask
 from portal.jobs.models import Job
+from portal.journal.actions import note
+from portal.journal.models import Entry
 from scheduler.core.explain import sentence
 from scheduler.core.planner import plan
 from scheduler.core.possible import impossible
@@ -69,6 +74,28 @@ def declare_lost(*, node: Node, by: User, now: datetime) -> None:
             raise Conflict("The planner is busy; try again in a few seconds.")
         if not watch.lose(node, now=now, why=f"is silent and was declared lost by {by.full_name}", by=by):
             raise Conflict(f"{node.name} was heard of just now.")
+    bell.ring()
+
+
+def expel(*, node: Node, by: User, now: datetime) -> None:
+    """Put a node out: none of its keys opens anything any more, and what ran there starts again elsewhere."""
+    with _alone() as alone:
+        if not alone:
+            raise Conflict("The planner is busy; try again in a few seconds.")
+        with transaction.atomic():
+            why = f"{node.name} was put out by {by.full_name}"
+            for seat in live_seats([node.pk]).defer("spec"):
+                runs.excuse(seat=seat)
+                runs.lose(seat=seat, now=now, why=f"{why}.")
+            Node.objects.filter(pk=node.pk).update(
+                approved_at=None,
+                approved_by=None,
+                lost_at=None,
+                expelled_at=now,
+                key_version=F("key_version") + 1,
+            )
+            note(about=(Entry.Kind.NODE, node.pk), verb="expelled", actor=by, now=now, sentence=why)
+    close_fence(node)
     bell.ring()
 
 

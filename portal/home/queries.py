@@ -112,7 +112,9 @@ def nodes_in_need(*, now: datetime) -> QuerySet[Node]:
     told = ~Q(latest__trespass=[]) & Q(latest__has_key="trespass")
     told |= ~Q(latest__findings=[]) & Q(latest__has_key="findings")
     return (
-        Node.objects.filter(silent | changed | told | Q(approved_at=None) | Q(lost_at__isnull=False))
+        Node.objects.filter(
+            silent | changed | told | Q(approved_at=None, expelled_at=None) | Q(lost_at__isnull=False)
+        )
         .select_related("pool__cluster", "drained_by")
         .order_by("name")
     )

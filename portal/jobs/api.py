@@ -110,7 +110,7 @@ def submit(request: PersonRequest, asked: JobIn) -> Status[Any]:
     ask = Ask(**asked.dict(exclude={"team"}), team=team)
     now = timezone.now()
     job = cycle.submit(ask=ask, by=request.user, now=now, key=request.headers.get("Idempotency-Key", ""))
-    return Status(201, shown.whole(job, now=now))
+    return Status(201, shown.whole(job, now=now, inside=True))
 
 
 @router.get("/jobs", response=JobPage)
@@ -136,7 +136,9 @@ def list_jobs(request: PersonRequest, wanted: Query[JobFilter]) -> dict[str, Any
 @may_call("job.see")
 def get_job(request: PersonRequest, number: int) -> dict[str, Any]:
     """One job with its runs, why it waits, and what it cost."""
-    return shown.whole(queries.job_for(request.standing, "job.see", number), now=timezone.now())
+    job = queries.job_for(request.standing, "job.see", number)
+    inside = request.standing.may("job.log", team_id=job.team_id, owner_id=job.user_id)
+    return shown.whole(job, now=timezone.now(), inside=inside)
 
 
 @router.post("/jobs/{number}/cancel", response=JobOut)

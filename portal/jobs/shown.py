@@ -6,6 +6,8 @@ from typing import Any
 from portal.jobs import queries
 from portal.jobs.models import Job, Run
 
+HIDDEN = "hidden: only the team, its leads and administrators see values"
+
 
 def line(job: Job) -> dict[str, Any]:
     """What a list shows."""
@@ -24,13 +26,13 @@ def line(job: Job) -> dict[str, Any]:
     return {field: getattr(job, field) for field in fields} | {"team": job.team.name, "user": job.user.email}
 
 
-def whole(job: Job, *, now: datetime) -> dict[str, Any]:
-    """What there is to know of one job."""
+def whole(job: Job, *, now: datetime, inside: bool) -> dict[str, Any]:
+    """What there is to know of one job; what it was given to work with only for those inside its team."""
     bill = queries.cost(job, now=now)
     runs = Run.objects.filter(job=job).prefetch_related("ranks", "seats__node")
     return line(job) | {
         "command": job.command,
-        "env": job.env,
+        "env": job.env if inside else dict.fromkeys(job.env, HIDDEN),
         "runs": [_run(run) for run in runs],
         "why": queries.why(job, now=now),
         "cost": {

@@ -9,7 +9,7 @@ from portal.jobs.models import Job, Run
 
 GRACE_S = 10
 FIRST_PORT, PORTS = 20_000, 12_000
-FIRST_UID, UIDS_PER_TEAM = 200_000, 1_000
+FIRST_UID, UIDS_PER_TEAM = 2**28, 2**16  # far above accounts, and above what containers are given
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def _origin(request: PersonRequest) -> Job | None:
         return None
     if not listing.is_number(number):
         raise NotFound("There is no such job to clone.")
-    return queries.job_for(request.standing, "job.see", int(number))
+    return queries.job_for(request.standing, "job.log", int(number))
 
 
 def _form(request: PersonRequest, form: SubmitForm, teams: list[Team], origin: Job | None) -> HttpResponse:

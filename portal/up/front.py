@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import signal
 import sys
 import time
@@ -154,7 +155,11 @@ class Front:
     def _ready(self, lines: list[str]) -> None:
         say(f"\nBerth is ready: http://127.0.0.1:{self.asked.port}\n")
         if not self.asked.demo:
-            where = "" if self.state.path == default_path(ROOT) else f"BERTH_STATE={self.state.path} "
+            where = (
+                ""
+                if self.state.path == default_path(ROOT)
+                else f"BERTH_STATE={shlex.quote(str(self.state.path))} "
+            )
             say(f"Make the first administrator, in another terminal: {where}./manage.py createsuperuser")
         for text in lines:
             say(f"  {text}")

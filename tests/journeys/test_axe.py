@@ -61,7 +61,7 @@ PAGES = {
     "noor": [
         "/", "/cluster", "/cluster?colour=state", "/cluster?view=table", "/cluster?view=table&show=look",
         "/cluster/n001", "/cluster/n001?readings=table&measure=power", "/cluster/n002", "/cluster/n003",
-        "/cluster/n005", "/cluster/n009", "/cluster/n001/drain", "/cluster/n003/resume", "/cluster/n001/lost", "/cluster/n009/approve",
+        "/cluster/n005", "/cluster/n009", "/cluster/n001/drain", "/cluster/n003/resume", "/cluster/n001/lost", "/cluster/n001/out", "/cluster/n009/approve",
         "/cluster/n002/approve", "/people", "/people?q=zzz", "/people/{ravi}/deactivate", "/jobs", "/queue",
         "/people/new", "/people/{ravi}", "/people/{ravi}/password", "/teams/new", "/teams/research", "/teams/vision",
     ],

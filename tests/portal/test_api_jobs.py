@@ -223,4 +223,7 @@ def test_logs_follow_by_what_came_after(mira: Caller, stage_now: Stage) -> None:
     assert mira.get(f"/jobs/{job.pk}/logs", after=10**30).json()["pieces"] == []
     finance = with_token(stage_now.people["ines"], stage_now.now)
     assert finance.get(f"/jobs/{job.pk}").status_code == 200
+    Job.objects.filter(pk=job.pk).update(env={"WANDB_KEY": "hunter2"})
+    assert "hunter2" not in finance.get(f"/jobs/{job.pk}").text
+    assert mira.get(f"/jobs/{job.pk}").json()["env"] == {"WANDB_KEY": "hunter2"}
     assert finance.get(f"/jobs/{job.pk}/logs").status_code == 403

@@ -244,13 +244,14 @@ def test_who_may_not_see_a_job_learns_nothing_of_it(cluster: Stage, signed_in: S
 
 
 def test_finance_sees_the_cost_and_a_sentence_in_place_of_the_log(cluster: Stage, signed_in: SignIn) -> None:
-    job = cluster.submit("mine")
+    job = cluster.submit("mine", env={"WANDB_KEY": "hunter2"})
     run = cluster.running(job)
     append(run=run.pk, rank=0, offset=0, body=b"the loss is secret\n", now=cluster.now)
     ines = signed_in(cluster.people["ines"])
     page = ines.get(f"/jobs/{job.pk}").text
     assert "What a job prints is read by its team and by administrators." in page
-    for hidden in ("the loss is secret", "data-follow", "log.txt", "Cancel job", "/jobs/new"):
+    assert "WANDB_KEY" in page
+    for hidden in ("the loss is secret", "hunter2", "data-follow", "log.txt", "Cancel job", "/jobs/new"):
         assert hidden not in page
     assert "Cost so far" in page
     for address in ("stream", "log.txt"):
