@@ -53,12 +53,18 @@ def obey(argv: "list[str]") -> int:
     if argv[0] in WORDS:
         return int(importlib.import_module(WORDS[argv[0]][0]).main(argv))
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError
 
     from portal.up import record, venv
 
     record.speak_to_running(venv.ROOT)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-    execute_from_command_line(["manage.py", *argv])
+    try:
+        execute_from_command_line(["manage.py", *argv])
+    except OperationalError as why:
+        hint = "start it with ./manage.py up, or name it in DATABASE_URL; BERTH_STATE if `up` has another --state"
+        print(f"berth: the database does not answer ({str(why).splitlines()[0]}): {hint}", file=sys.stderr)
+        return 1
     return 0
 
 

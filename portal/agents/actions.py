@@ -58,21 +58,28 @@ def join(
         raise Forbidden(
             f"An administrator has put {name} out; only a person can let it in again.", field="name"
         )
-    if token and node.approved_at is None:
-        # Who only asked without a token cannot keep the name from who has one.
-        node.claim_digest = digest(claim)
     if node.claim_digest != digest(claim):
-        raise Forbidden(
-            f"Another agent has joined as {name}. Use another name, or that agent's state directory.",
-            field="claim",
-        )
+        _hand_over(node, claim, trusted=token is not None)
     node.address, node.hardware_reported = address, hardware
     node.hardware_seen = inventory_digest(hardware)
-    node.save(update_fields=["address", "claim_digest", "hardware_reported", "hardware_seen"])
+    told = ["address", "claim_digest", "key_version", "hardware_reported", "hardware_seen"]
+    node.save(update_fields=told)
     if token and node.approved_at is None:
         cluster.approve(node=node, by=token.made_by, now=now)
         node.refresh_from_db()
     return node
+
+
+def _hand_over(node: Node, claim: str, *, trusted: bool) -> None:
+    """Who has a join token gets a name that somebody only asked for, or whose node is lost, its disk perhaps too."""
+    if not trusted or (node.approved_at is not None and node.lost_at is None):
+        raise Forbidden(
+            f"Another agent has joined as {node.name}. Use another name, or that agent's state directory; "
+            "once that node is lost, a join token lets a new agent have its name.",
+            field="claim",
+        )
+    node.claim_digest = digest(claim)
+    node.key_version += 1  # should the old one come back, its keys open nothing
 
 
 def _check_room(name: str) -> None:

@@ -213,6 +213,20 @@ def test_a_stranger_cannot_keep_a_name_from_who_has_a_join_token(
     assert join(client, claim="e" * 40, join_token=secret).status_code == 403
 
 
+def test_a_lost_nodes_name_is_for_who_has_a_join_token_and_the_old_keys_open_nothing(
+    client: Client, stage: Stage, redis_url: str
+) -> None:
+    secret = make_join_token(pool=stage.pool(), by=None, lives=timedelta(hours=1), now=timezone.now())
+    old = join(client, claim="c" * 40, join_token=secret).json()["token"]
+    assert join(client, claim="e" * 40, join_token=secret).status_code == 403, "it is not lost"
+    Node.objects.update(lost_at=timezone.now())
+    assert join(client, claim="e" * 40).status_code == 403, "a stranger gets nothing"
+    new = join(client, claim="e" * 40, join_token=secret).json()["token"]
+    statuses = [call(client, "GET", "/runs/1/spec", token).status_code for token in (old, new)]
+    assert statuses == [401, 404]
+    assert join(client, claim="c" * 40).status_code == 403, "the old claim is no longer known"
+
+
 def test_a_node_cannot_take_the_gpus_of_another(client: Client, stage: Stage, redis_url: str) -> None:
     stage.add_nodes("n01")
     secret = make_join_token(pool=stage.pool(), by=None, lives=timedelta(hours=1), now=timezone.now())
