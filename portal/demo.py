@@ -15,7 +15,7 @@ PEOPLE = {
     "finance": ("ines@example.org", "Ines Duarte"),
     "administrator": ("noor@example.org", "Noor Haddad"),
 }
-QUOTAS = {"research": 64, "vision": 48, "language": 48}
+QUOTAS = {"vision": 48, "language": 48}
 H100_MICROS_PER_HOUR = 2_600_000
 
 
