@@ -133,7 +133,7 @@ def default_pool() -> Pool:
     if first is not None:
         return first
     home, _ = Cluster.objects.get_or_create(name="main")
-    return Pool.objects.get_or_create(cluster=home, name="train")[0]
+    return Pool.objects.get_or_create(cluster=home, name="training")[0]
 
 
 def close_fence(node: Node) -> None:
