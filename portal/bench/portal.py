@@ -25,6 +25,7 @@ READY_S, END_S = 120, 20
 def running(*, agents: int = 8) -> Iterator[tuple[int, Path]]:
     """Start `up`, wait until it says ready, and end it in order afterwards; yields its port and state."""
     with tempfile.TemporaryDirectory(prefix="berth-bench-", dir="/tmp") as place:
+        Path(place).chmod(0o711)  # as root, jobs run under users of their own and must reach theirs
         state, port = Path(place) / "state", free_port()
         command = [sys.executable, str(ROOT / "manage.py"), "up", "--state", str(state), "--port", str(port)]
         process = subprocess.Popen(
