@@ -22,8 +22,8 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     print(f"Starting a portal with {options.agents} agents …", flush=True)
     with running(agents=options.agents) as (port, state):
-        client = Client(port, PEOPLE["engineer"][0], PASSWORD)
         idle = _cpu(state, lambda: sleep(IDLE_S))
+        client = Client(port, PEOPLE["engineer"][0], PASSWORD)
         waits = [_one(client, number) for number in range(options.jobs)]
         memory = [use.memory_mib for use in load.agents(state).values()]
     _report(waits, idle, memory)
