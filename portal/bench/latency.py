@@ -11,7 +11,6 @@ from portal.bench.portal import Client, running
 from portal.demo import PASSWORD, PEOPLE
 
 JOB_S = 30
-IDLE_S = 10
 
 
 def main(argv: list[str]) -> int:
@@ -19,10 +18,11 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./manage.py bench latency", description=__doc__)
     parser.add_argument("--jobs", type=int, default=100)
     parser.add_argument("--agents", type=int, default=8)
+    parser.add_argument("--idle", type=float, default=10.0, help="seconds to watch the agents doing nothing")
     options = parser.parse_args(argv)
     print(f"Starting a portal with {options.agents} agents …", flush=True)
     with running(agents=options.agents) as (port, state):
-        idle = _cpu(state, lambda: sleep(IDLE_S))
+        idle = _cpu(state, lambda: sleep(options.idle))
         client = Client(port, PEOPLE["engineer"][0], PASSWORD)
         waits = [_one(client, number) for number in range(options.jobs)]
         memory = [use.memory_mib for use in load.agents(state).values()]
