@@ -1,6 +1,7 @@
 """A portal of one's own: `up` in a directory that is thrown away, and a client that is signed in to it."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -29,7 +30,11 @@ def running(*, agents: int = 8) -> Iterator[tuple[int, Path]]:
         state, port = Path(place) / "state", free_port()
         command = [sys.executable, str(ROOT / "manage.py"), "up", "--state", str(state), "--port", str(port)]
         process = subprocess.Popen(
-            [*command, "--agents", str(agents)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*command, "--agents", str(agents)],
+            env=_surroundings(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         try:
             _wait_until_ready(process, port)
@@ -41,6 +46,12 @@ def running(*, agents: int = 8) -> Iterator[tuple[int, Path]]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
+
+
+def _surroundings() -> dict[str, str]:
+    """Without anything that names other servers or another state: the embedded default is what is measured."""
+    named = ("BERTH_", "DJANGO_", "DATABASE_URL", "REDIS_URL")
+    return {name: value for name, value in os.environ.items() if not name.startswith(named)}
 
 
 def _wait_until_ready(process: "subprocess.Popen[str]", port: int) -> None:

@@ -164,46 +164,55 @@ def resume(request: PersonRequest, name: str) -> HttpResponse:
         actions.resume(node=found, by=request.user, now=timezone.now())
         messages.success(request, f"{found.name} is back in service.")
         return redirect("node", found.name)
-    return render(request, "confirm.html", {
-        "now": timezone.now(), "question": f"Resume {found.name}?",
-        "text": f"Jobs start there again. It was drained for: {found.drain_reason}",
-        "address": request.path, "yes": "Resume node", "no": "Leave it drained",
-        "back": reverse("node", args=[found.name]), "crumbs": [*_crumbs(found), ("Resume", "")],
-    })  # fmt: skip
+    return _really(
+        request, found, f"Resume {found.name}?",
+        text=f"Jobs start there again. It was drained for: {found.drain_reason}",
+        yes="Resume node", no="Leave it drained",
+    )  # fmt: skip
 
 
 @may("node.drain")
 def lose(request: PersonRequest, name: str) -> HttpResponse:
     """Do not wait for a silent node any longer: what ran there starts again elsewhere."""
-    found, now = queries.node_named(name), timezone.now()
+    found = queries.node_named(name)
     if request.method == "POST":
-        declare_lost(node=found, by=request.user, now=now)
+        declare_lost(node=found, by=request.user, now=timezone.now())
         messages.success(request, f"{found.name} is lost: its jobs start again elsewhere.")
         return redirect("node", found.name)
-    return render(request, "confirm.html", {
-        "now": now, "question": f"Declare {found.name} lost?",
-        "text": "Its jobs start again on other nodes. Declare it only if you know that it is down: should it still "
-                "run them, they are stopped when it comes back, and what they did since then is lost.",
-        "address": request.path, "yes": "Declare it lost", "no": "Wait for it",
-        "back": reverse("node", args=[found.name]), "crumbs": [*_crumbs(found), ("Lost", "")],
-    })  # fmt: skip
+    return _really(
+        request, found, f"Declare {found.name} lost?",
+        text="Its jobs start again on other nodes. Declare it only if you know that it is down: should it still "
+        "run them, they are stopped when it comes back, and what they did since then is lost.",
+        yes="Declare it lost", no="Wait for it",
+    )  # fmt: skip
 
 
 @may("node.approve")
 def put_out(request: PersonRequest, name: str) -> HttpResponse:
     """Refuse a node that asks to join, or put one out that is in."""
-    found, now = queries.node_named(name), timezone.now()
+    found = queries.node_named(name)
     if request.method == "POST":
-        expel(node=found, by=request.user, now=now)
+        expel(node=found, by=request.user, now=timezone.now())
         messages.success(request, f"{found.name} is out: its keys open nothing any more.")
         return redirect("node", found.name)
-    return render(request, "confirm.html", {
-        "now": now, "question": f"Put {found.name} out?",
-        "text": "Its keys stop working at once, and jobs that run there start again elsewhere. It stays out, also "
-                "with a join token, until an administrator approves it again. Its history and its bills are kept.",
-        "address": request.path, "yes": "Put node out", "no": "Leave it as it is",
-        "back": reverse("node", args=[found.name]), "crumbs": [*_crumbs(found), ("Put out", "")],
-    })  # fmt: skip
+    return _really(
+        request, found, f"Put {found.name} out?",
+        text="Its keys stop working at once, and jobs that run there start again elsewhere. It stays out, also "
+        "with a join token, until an administrator approves it again. Its history and its bills are kept.",
+        yes="Put node out", no="Leave it as it is",
+    )  # fmt: skip
+
+
+def _really(request: PersonRequest, found: Node, question: str, **words: str) -> HttpResponse:
+    """The page that asks before something is done to a node; it works without scripts."""
+    context = {
+        "now": timezone.now(),
+        "question": question,
+        "address": request.path,
+        "back": reverse("node", args=[found.name]),
+        "crumbs": [*_crumbs(found), (words["yes"], "")],
+    }
+    return render(request, "confirm.html", context | words)
 
 
 @may("node.approve")
