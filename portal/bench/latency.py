@@ -23,8 +23,8 @@ def main(argv: list[str]) -> int:
     print(f"Starting a portal with {options.agents} agents …", flush=True)
     with running(agents=options.agents) as (port, state):
         idle = _cpu(state, lambda: sleep(options.idle))
-        client = Client(port, PEOPLE["engineer"][0], PASSWORD)
-        waits = [_one(client, number) for number in range(options.jobs)]
+        with Client(port, PEOPLE["engineer"][0], PASSWORD) as client:
+            waits = [_one(client, number) for number in range(options.jobs)]
         memory = [use.memory_mib for use in load.agents(state).values()]
     _report(waits, idle, memory)
     return 0

@@ -13,7 +13,7 @@ from http.client import HTTPConnection
 from http.cookies import SimpleCookie
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode
 
 from portal.up.sockets import free_port
@@ -73,6 +73,12 @@ class Client:
     def __init__(self, port: int, email: str, password: str) -> None:
         self.link = HTTPConnection("127.0.0.1", port, timeout=30)
         self.headers = {"Authorization": f"Bearer {self._token(email, password)}"}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.link.close()
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """The answer as a value; what is not a success ends the measurement with the portal's own words."""
