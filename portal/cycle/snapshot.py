@@ -21,12 +21,13 @@ TIER: dict[str, model.Tier] = {
 
 
 def take(*, now: datetime) -> model.Snapshot:
-    """Six queries, however many jobs and nodes there are."""
+    """Six queries, however many jobs and nodes there are; two more while a node reports other hardware."""
     nodes, gpus, holds = _nodes(), _gpus(), _live_holds()
+    taken = {(hold.node, hold.slot) for hold in holds} | _missing(nodes)
     return model.Snapshot(
         taken_at=now,
         nodes=tuple(_node(node, gpus[node.pk], now) for node in nodes),
-        free=_free(nodes, gpus, {(hold.node, hold.slot) for hold in holds}),
+        free=_free(nodes, gpus, taken),
         waiting=_waiting(),
         running=_running(holds),
         teams=_teams(),
@@ -91,6 +92,17 @@ def _gpus() -> Domains:
     for node, slot, domain in rows.values_list("node_id", "slot", "nvlink_domain"):
         found[node][slot] = domain
     return found
+
+
+def _missing(nodes: list[Node]) -> set[tuple[int, int]]:
+    """Approved GPUs that their node no longer reports: whatever was placed on one would fail at its start."""
+    changed = [node.pk for node in nodes if node.hardware_changed]
+    if not changed:
+        return set()
+    told = Node.objects.filter(pk__in=changed).values_list("pk", "hardware_reported")
+    there = {(node, gpu["uuid"]) for node, hardware in told for gpu in hardware["gpus"]}
+    rows = Gpu.objects.filter(retired_at=None, node__in=changed).values_list("node_id", "slot", "uuid")
+    return {(node, slot) for node, slot, uuid in rows if (node, uuid) not in there}
 
 
 def _node(node: Node, gpus: Mapping[int, int], now: datetime) -> model.Node:

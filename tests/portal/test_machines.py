@@ -47,6 +47,25 @@ def test_a_replaced_gpu_retires_the_old_one_and_keeps_its_bills(stage: Stage) ->
     assert cost(job, now=stage.now) == before
 
 
+def test_nothing_is_placed_on_a_gpu_that_its_node_no_longer_reports(stage: Stage) -> None:
+    stage.add_nodes("n1", gpus=2)
+    told = hardware("n1", 2)
+    told["gpus"][1]["uuid"] = "GPU-new"
+    report(stage, "n1", told)
+    stage.agents["n1"].hardware = digest(told)
+    stage.beat()
+    both, one = stage.submit(gpus_per_node=2), stage.submit()
+    stage.turn()
+    assert (phase(both), phase(one)) == ("waiting", "starting")
+    actions.approve(node=Node.objects.get(), by=stage.people["noor"], now=stage.now)
+    stage.agents["n1"].start(stage.live_run(one))
+    stage.agents["n1"].end(stage.live_run(one))
+    stage.later()
+    stage.beat()
+    stage.turn()
+    assert phase(both) == "starting"
+
+
 def test_gpus_that_swapped_their_slots_are_taken_in(stage: Stage) -> None:
     stage.add_nodes("n1", gpus=2)
     told = hardware("n1", 2)
