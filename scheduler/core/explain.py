@@ -1,15 +1,22 @@
-"""The only place that words a wait: a reason and its numbers in, at most two sentences out."""
+"""The only place that words a wait: a reason and its numbers in, at most two sentences and one lever out."""
 
 from datetime import datetime
 from typing import assert_never
 
+from scheduler.core.explain_never import never
+from scheduler.core.explain_room import full, lever, planned, scattered, when
 from scheduler.core.model import Facts
 from scheduler.core.reasons import Reason
 from scheduler.core.spell import Told, be, listed, many
 
 STATES = ("drained", "silent", "lost", "down")  # why a node is out, in the order they are told
 
-THEIRS = (("your job", "it"), ("your limit", "its limit"), ("as you asked", "as asked"))
+THEIRS = (
+    ("your job", "it"),
+    ("your limit", "its limit"),
+    ("as you asked", "as asked"),
+    ("You run ", "Its user runs "),
+)
 
 
 def sentence(reason: Reason, numbers: Facts, *, now: datetime | None = None, yours: bool = True) -> str:
@@ -26,9 +33,9 @@ def sentence(reason: Reason, numbers: Facts, *, now: datetime | None = None, you
 def _say(reason: Reason, n: Told) -> str:  # noqa: C901  one line for each reason is the point
     match reason:
         case Reason.IMPOSSIBLE:
-            return f"This can never run here: {_obstacle(n)}."
+            return never(n)
         case Reason.HELD:
-            return f"On hold since {n.time('since')} by {n.text('by')}: {n.text('note')}."
+            return _held(n)
         case Reason.NOT_BEFORE:
             return f"Starts after {n.time('after')}, as you asked."
         case Reason.DEPENDS:
@@ -50,37 +57,26 @@ def _say(reason: Reason, n: Told) -> str:  # noqa: C901  one line for each reaso
         case Reason.STOPPING_OTHERS:
             return _stopping_others(n)
         case Reason.FULL:
-            return f"{_full(n)}. {_room(n)}"
+            return _joined(full(n), when(n), lever(n))
         case Reason.SCATTERED:
-            return f"{_scattered(n)}. {_room(n)}"
+            return _joined(scattered(n), when(n), lever(n))
         case Reason.RESERVED:
             return _reserved(n)
         case Reason.ORDER:
-            return _order(n)
+            return _joined(_order(n), planned(n))
         case Reason.NOT_REACHED:
             return _not_reached(n)
         case unworded:
             assert_never(unworded)
 
 
-def _obstacle(n: Told) -> str:
-    match n.text("kind"):
-        case "type" if not n.words("types"):
-            return "no node is approved yet"
-        case "type":
-            return f"it asks for {n.text('gpu_type')} and there is only {listed(n.words('types'))}"
-        case "node":
-            each = f"{n.count('gpus_per_node')} {n.text('gpu_type') or 'GPUs'}"
-            return f"it needs {each} in one node and the largest node has {n.count('largest')}"
-        case "nodes":
-            each = f"{n.count('gpus_per_node')} {n.text('gpu_type') or 'GPUs of one type'}"
-            most = f"no cluster has more than {n.count('most_nodes')} of them"
-            return f"it needs {n.count('nodes')} nodes with {each} each and {most}"
-        case _ if n.number("nominal"):
-            most = f"team {n.text('team')} may hold at most {n.count('nominal')} at once"
-            return f"it needs {n.count('asked')} {n.text('gpu_type')} and {most}"
-        case _:
-            return f"team {n.text('team')} has no quota for {n.text('gpu_type')}"
+def _joined(*parts: str) -> str:
+    return " ".join(f"{part}." for part in parts if part)
+
+
+def _held(n: Told) -> str:
+    note = f": {n.text('note')}" if n.said("note") else ""
+    return f"On hold since {n.time('since')} by {n.text('by')}{note}."
 
 
 def _depends(n: Told) -> str:
@@ -100,8 +96,14 @@ def _not_allowed(n: Told) -> str:
             what = f"The budget of team {n.text('team')} for {n.text('period')} is used up ({spent})"
             return f"{what}; a lead can raise it."
         case "jobs":
-            cap = f"{n.count('running')} jobs and may run at most {n.count('most')} at once"
-            return f"{n.text('who')} runs {cap}."
+            tier = f"{n.text('tier')} " if "tier" in n else ""
+            jobs = many(n.number("running"), f"{tier}job")
+            return f"You run {jobs} and may run at most {n.count('most')} at once."
+        case "peak":
+            who = f"{n.text('tier').capitalize()} jobs of {n.count('gpus')} GPUs and more"
+            opens = f" It may start after {n.time('until')}." if "until" in n else ""
+            hours = f"from {n.count('from_hour')} to {n.count('until_hour')} h (UTC)"
+            return f"{who} wait {hours}, and it asks for {n.count('asked')}.{opens}"
         case _:  # a tier, a pool or a class of jobs
             return f"Team {n.text('team')} may not use {n.text('what')} now; {n.text('who')} can allow it."
 
@@ -109,28 +111,66 @@ def _not_allowed(n: Told) -> str:
 def _team_limit(n: Told) -> str:
     team, own = n.text("team"), n.text("own_team")
     who = f"Team {team}" if team == own else f"Team {team}, which {own} belongs to,"
-    held = f"{who} holds {n.count('held')} of its {n.count('nominal')} {n.text('gpu_type')}"
-    when = "The limits of its running jobs do not say when enough come free."
-    if "ends_job" in n:
-        when = f"Enough come free {_latest_end(n)}."
-    return f"{held} and this job needs {n.count('asked')}. {when}"
+    of = f"{n.count('held')} of its {n.count('limit')} {n.text('gpu_type')}"
+    parts = f" ({n.count('nominal')} own + {n.count('borrowed')} borrowed)" if n.number("borrowed") else ""
+    return _joined(f"{who} holds {of}{parts} and this job needs {n.count('asked')}", _quota_back(n))
+
+
+def _quota_back(n: Told) -> str:
+    if "ends_in_min" in n:
+        return f"Enough {'come' if n.number('certain') else 'should come'} free {n.end()}"
+    return "The limits of its running jobs do not say when enough come free" if "no_end" in n else ""
 
 
 def _nothing_to_borrow(n: Told) -> str:
-    own = f"Team {n.text('team')}'s own {n.count('nominal')} {n.text('gpu_type')} are in use"
-    lend = "no team has idle quota to lend"
-    when = f"; the next {n.count('next_gpus')} are expected {n.in_about('in_min')}" if "in_min" in n else ""
-    return f"{own} and {lend}{when}."
+    kind = n.text("gpu_type")
+    if n.text("why") == "firm":
+        promise = n.lasting("promise_min")
+        back = f"A loan must be back within {promise}, and this job may not be stopped so soon"
+        own = f"it waits for {n.count('asked')} {kind} of team {n.text('team')}'s own"
+        limit = (
+            f" With a limit of at most {n.lasting('fits_min')} it could borrow."
+            if n.number("fits_min")
+            else ""
+        )
+        return f"{back}: {own}.{limit}"
+    if n.text("why") == "lent":
+        own = f"Team {n.text('team')} has lent its own {kind}, and what is free is kept for others"
+    elif "nominal" not in n:
+        own = f"Team {n.text('own_team')} has no {kind} of its own and no team has enough idle quota to lend"
+    elif n.number("held") >= n.number("nominal"):
+        used = f"Team {n.text('team')}'s own {n.count('nominal')} {kind} are in use"
+        own = f"{used} and no team has enough idle quota to lend"
+    else:
+        used = f"Team {n.text('team')} holds {n.count('held')} of its own {n.count('nominal')} {kind}"
+        own = f"{used}, this job needs {n.count('asked')} more and no team has enough idle quota to lend"
+    if "ends_in_min" not in n:
+        unknown = "; the limits of what runs do not say when enough come back" if "no_end" in n else ""
+        return f"{own}{unknown}."
+    return f"{own}; enough {'come' if n.number('certain') else 'should come'} back {n.end()}."
 
 
 def _unreachable(n: Told) -> str:
-    silent = f"The cluster {n.text('cluster')} has not answered for {n.lasting('silent_min')}"
-    return f"{silent}; its jobs keep running, nothing new starts there."
+    several = "clusters" in n and n.number("clusters") > 1
+    who = f"The clusters {n.text('cluster')} have" if several else f"The cluster {n.text('cluster')} has"
+    since = f" for {n.lasting('silent_min')}" if "silent_min" in n else ""
+    whose = "their" if several else "its"
+    return f"{who} not answered{since}; {whose} jobs keep running, nothing new starts there."
 
 
 def _maintenance(n: Told) -> str:
-    window = f"A maintenance window starts at {n.time('begins')} and your limit is {n.lasting('limit_min')}."
-    return f"{window} {_shorter(n)}"
+    window = f"The window {n.text('window')}" if "window" in n else "A maintenance window"
+    if "begins" not in n:
+        return f"{window} lasts until {n.time('ends')} and holds the places that your job needs."
+    return f"{window} starts at {n.time('begins')} and {_limit(n)}.{_shorter(n)}"
+
+
+def _limit(n: Told) -> str:
+    return f"your limit is {n.lasting('limit_min')}" if n.number("limit_min") else "your job has no limit"
+
+
+def _shorter(n: Told) -> str:
+    return f" With a limit under {n.lasting('fits_min')} it would start now." if "fits_min" in n else ""
 
 
 def _capacity_down(n: Told) -> str:
@@ -138,86 +178,64 @@ def _capacity_down(n: Told) -> str:
     states = [state for state in STATES if state in n]
     each = listed([f"{n.count(state)} {state}" for state in states] if down > 1 else states)
     out = f"{many(down, 'node')} {be(down)} out of service ({each})"
-    fits = f"With {'it' if down == 1 else 'them'} your job would fit"
-    without = ""
-    if "ends_job" in n:
-        without = f"; without {'it' if down == 1 else 'them'} room comes free {_latest_end(n)}{_unless(n)}"
-    return f"{out}. {fits}{without}."
+    them = "it" if down == 1 else "them"
+    later = planned(n) or (when(n) if "ends_in_min" in n else "")
+    without = f"; without {them}: {later[:1].lower()}{later[1:]}" if later else ""
+    return f"{out}. With {them} your job would fit{without}."
 
 
 def _stopping_others(n: Told) -> str:
-    victims = many(n.number("victims"), f"{n.text('tier')} job")
-    saving = f"{victims} {be(n.number('victims'))} saving a checkpoint to make room"
-    return f"{saving}; starts within {n.lasting('within_min')}."
-
-
-def _full(n: Told) -> str:
-    asked, kind, free = n.count("asked"), n.text("gpu_type"), n.number("free")
-    if len(n.words("types")) > 1:
-        most = f"at most {n.count('free')} ({kind})" if free else "none"
-        return f"No GPU type has room: it needs {asked} of one type, {most} {be(free)} free"
-    if n.number("clusters") > 1:
-        most = f"more than {n.count('free')}" if free else "any"
-        all_are = (
-            "Both clusters are" if n.number("clusters") == 2 else f"All {n.count('clusters')} clusters are"
-        )
-        return f"{all_are} full: it needs {asked} {kind} in one, none has {most} free"
-    place = f"{n.text('pool')} pool" if n.text("pool") else f"cluster {n.text('cluster')}"
-    return (
-        f"The {place} is full: it needs {asked} {kind}, {n.count('free') if free else 'none'} {be(free)} free"
-    )
-
-
-def _scattered(n: Told) -> str:
-    free = f"{n.count('free')} {n.text('gpu_type')} are free"
-    each = n.count("gpus_per_node")
-    if n.number("nodes") == 1:
-        return (
-            f"{free}, but at most {n.count('largest')} in one node and your job asks for {each} in one node"
-        )
-    fitting = n.number("fitting_nodes")
-    have = f"only {many(fitting, 'node')} {'has' if fitting == 1 else 'have'}" if fitting else "no node has"
-    return f"{free}, but {have} {each} of them and your job asks for {n.count('nodes')} such nodes"
-
-
-def _room(n: Told) -> str:
-    if "ends_job" not in n:
-        return "The limits of the running jobs do not say when room comes free."
-    return f"Room for it comes free {_latest_end(n)}{_unless(n)}."
-
-
-def _latest_end(n: Told) -> str:
-    # The job's number is a name, so it is written without a comma.
-    return f"{n.in_about('ends_in_min')} at the latest, when job {n.text('ends_job')} ends"
-
-
-def _unless(n: Told) -> str:
-    ahead = n.number("ahead_jobs")
-    if not ahead:
-        return ""
-    who = "the job ahead" if ahead == 1 else f"one of the {n.count('ahead_jobs')} jobs ahead"
-    return f", unless {who} takes it"
+    where = f" on {n.text('place')}" if n.said("place") else ""
+    starts = f"starts within {n.lasting('within_min')}."
+    if not n.number("victims"):
+        return f"The last of its places{where} are coming free; {starts}"
+    who = many(n.number("victims"), f"{n.text('tier')} job".strip())
+    return f"{who} {be(n.number('victims'))} saving a checkpoint to make room{where}; {starts}"
 
 
 def _reserved(n: Told) -> str:
     free = f"{many(n.number('free'), 'GPU')} {be(n.number('free'))} free now"
-    delay = f"your limit of {n.lasting('limit_min')} would delay it"
-    return f"{free} but planned for job {n.text('for_job')} at {n.time('at')}; {delay}. {_shorter(n)}"
-
-
-def _shorter(n: Told) -> str:
-    return f"With a limit under {n.lasting('fits_min')} it would start now."
+    job = n.job("for_job")
+    if "at" not in n:
+        kept = f"{free} but kept for {job}, whose place is being made"
+        return _joined(kept, planned(n))
+    limited = f"your limit of {n.lasting('limit_min')} would"
+    delay = f"{limited if n.number('limit_min') else 'your job has no limit and might'} delay it"
+    said = f"{free} but planned for {job} at {n.time('at')}; {delay}"
+    return _joined(said, planned(n)) + _shorter(n)
 
 
 def _order(n: Told) -> str:
-    asking = f"{many(n.number('took_jobs'), 'job')} asking for {many(n.number('took_gpus'), 'GPU')}"
-    if n.number("took_jobs") == 1:
-        why = "is ahead and takes the place: it has a higher tier or came earlier"
-    else:
-        why = "are ahead and take the places: they have a higher tier or came earlier"
-    return f"It would fit, but {asking} {why}."
+    took = n.number("took_jobs")
+    asking = f"{many(took, 'job')} asking for {many(n.number('took_gpus'), 'GPU')}"
+    takes = "is ahead and takes the place" if took == 1 else "are ahead and take the places"
+    return f"It would fit, but {asking} {takes}: {_rule(n, one=took == 1)}"
+
+
+def _rule(n: Told, *, one: bool) -> str:
+    """Why they come first: the first thing in which the order tells them apart."""
+    it, has, its = ("it", "has", "its") if one else ("they", "have", "their")
+    rule = n.text("rule") if "rule" in n else ""
+    if rule in ("team", "user"):
+        ours, theirs = "its user", f"{its} user"
+        if rule == "team":
+            ours, theirs = f"team {n.text('ours')}", f"team {n.text('theirs')}"
+        return f"{ours} used {n.times('our_times')}, {theirs} {n.times('their_times')}"
+    words = {
+        "tier": f"{it} {has} a higher tier",
+        "quota": f"{it} {be(1 if one else 2)} inside {its} team's quota and your job would borrow",
+        "priority": f"{its} team has a higher priority for what is idle",
+        "deadline": f"{it} {has} less time left until the deadline",
+        "submitted": f"{it} came earlier",
+        "number": f"{it} came earlier",
+        "quick": f"{it} should be done sooner",
+        "turns": f"{its} turn came first",
+    }
+    return words.get(rule, f"{it} {has} a higher tier or came earlier")
 
 
 def _not_reached(n: Told) -> str:
     waiting = f"Not yet considered in this round ({n.count('waiting')} jobs waiting)"
+    if "last" not in n:
+        return f"{waiting}."
     return f"{waiting}; the last full answer, {n.count('last_s')} s ago, was: {n.text('last')}"

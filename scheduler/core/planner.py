@@ -1,54 +1,40 @@
-"""The policy, read top to bottom: one round over the queue, from a snapshot to a plan."""
+"""The policy, read top to bottom: one round from a snapshot to a plan."""
 
-from collections.abc import Iterable, Iterator
-
-import numpy as np
-
-from scheduler.core.board import Board
-from scheduler.core.model import Job, Plan, Seat, Snapshot, Start, Verdict
-from scheduler.core.order import Line, first_come
-from scheduler.core.place import seat_gang
-from scheduler.core.quota import Books
-from scheduler.core.reasons import Reason
-from scheduler.core.tree import trees
-from scheduler.core.why import Inquiry
-
-
-def plan(snap: Snapshot) -> Plan:
-    """Who starts now and where, and for everybody else why not."""
-    queue, layout = first_come(snap.waiting), trees(snap.nodes)
-    free = snap.free & np.array([node.usable for node in snap.nodes], dtype=bool)[:, None]
-    board, back = Board(layout, free), Board(layout, snap.free)
-    books = Books(snap.teams, snap.running)
-    inquiry = Inquiry(snap, layout, Board(layout, free), books)
-    if inquiry.down:  # the same round once more, as if all nodes were back
-        inquiry.helped = _starters(queue, back, Books(snap.teams, snap.running))
-    line, starts, verdicts = Line(), list[Start](), list[Verdict]()
-    for job, kind, seats in _round(queue, board, books):
-        if seats:
-            starts.append(Start(job.id, job.version, seats))
-            line.start(job, kind)
-            continue
-        jobs, gpus = line.ahead(job)
-        reason, numbers = inquiry.why(job, took=line.took, ahead=jobs)
-        verdicts.append(Verdict(job.id, job.version, reason, numbers, jobs, gpus))
-        if reason is not Reason.IMPOSSIBLE:  # what never runs is in nobody's way
-            line.wait(job)
-    return Plan(tuple(starts), tuple(verdicts), board.steps + back.steps + inquiry.steps)
+from scheduler.core.early import call_back
+from scheduler.core.fill import fill
+from scheduler.core.keeping import keep_places
+from scheduler.core.mending import mend
+from scheduler.core.model import Snapshot
+from scheduler.core.serve import serve
+from scheduler.core.spares import keep_spares
+from scheduler.core.table import Desk, Table
+from scheduler.core.tidy import tidy
+from scheduler.core.verbs import Plan
+from scheduler.core.verdicts import judge
 
 
-def _starters(queue: Iterable[Job], board: Board, books: Books) -> frozenset[int]:
-    return frozenset(job.id for job, _, seats in _round(queue, board, books) if seats)
+def plan(snap: Snapshot, desk: Desk | None = None, *, evidence: bool = True) -> Plan:
+    """Who starts now and where, who makes way, who is promised what, and for everybody else why not.
 
-
-def _round(queue: Iterable[Job], board: Board, books: Books) -> Iterator[tuple[Job, str, tuple[Seat, ...]]]:
-    """Each job in order takes its seats or leaves the board as it was; nobody holds places for later."""
-    for job in queue:
-        for kind in (job.gpu_type,) if job.gpu_type else board.tallies:
-            if books.reached(job.team, kind, job.gpus) is None and (seats := seat_gang(job, kind, board)):
-                board.take(kind, seats)
-                books.take(job.team, kind, job.gpus)
-                yield job, kind, seats
-                break
-        else:
-            yield job, "", ()
+    A desk kept from the cycle before saves time and changes nothing. Without evidence the verdicts have
+    the same reasons, and no search is made for the moments at which things come free.
+    """
+    table = Table(snap, desk or Desk())
+    mend(table)  # gangs that lost a place get another one
+    keep_places(table)  # places that are being made are for those they are made for
+    keep_spares(table)  # and some nodes for the next gang that loses one
+    line = serve(table)  # in fair order: start, make way by the rules, or be promised a place and a time
+    fill(table, line)  # behind them: whoever fits and breaks no promise, the quickest first
+    tidy(table, line)  # move what stands in a gang's way, when that pays
+    call_back(table, line)  # or call younger work back, where those who wait gain more than it loses
+    return Plan(
+        starts=tuple(table.starts),
+        verdicts=judge(table, line, evidence=evidence),
+        steps=table.steps,
+        stops=tuple(table.stops),
+        swaps=tuple(table.swaps),
+        claims=tuple(table.claims.values()),
+        promises=tuple(table.promises.values()),
+        order=tuple(job.id for job in line.order),
+        restarts=tuple(table.restarts),
+    )

@@ -21,6 +21,10 @@ class Told:
     def __contains__(self, key: str) -> bool:
         return key in self._numbers
 
+    def said(self, key: str) -> bool:
+        """Whether there is such a name, and it is not empty."""
+        return key in self._numbers and bool(self._numbers[key])
+
     def number(self, key: str) -> int:
         """A whole number, to choose words by."""
         return int(_plain(self._numbers[key]))
@@ -49,6 +53,24 @@ class Told:
     def in_about(self, key: str) -> str:
         """A time ahead, kept in minutes from the snapshot on."""
         return in_about(self.number(key))
+
+    def job(self, key: str) -> str:
+        """Which job: by its number, a name and so without a comma; or only whose, where the reader may not see it."""
+        value = self._numbers[key]
+        return f"a job {value}" if isinstance(value, str) else f"job {value}"
+
+    def end(self) -> str:
+        """When an end brings something back, and whose end; certain where limits alone say so."""
+        certain = self.number("certain")
+        latest = " at the latest" if certain else ""
+        ends = "ends" if certain else "should end"
+        whose = f", when {self.job('ends_job')} {ends}" if "ends_job" in self else ""
+        return f"{self.in_about('ends_in_min')}{latest}{whose}"
+
+    def times(self, key: str) -> str:
+        """Use against share."""
+        value = self._numbers[key]
+        return "without any share" if isinstance(value, str) else f"{count(_plain(value))} x its share"
 
 
 def _plain(value: Fact) -> int | float:

@@ -1,95 +1,160 @@
-"""When places and quota come free at the latest, by the limits of what runs."""
+"""What is free when: the ends of what runs, by limits or forecasts, and what is booked from when to when."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from functools import cached_property
-from itertools import pairwise
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scheduler.core.board import Board, Tally
-from scheduler.core.model import Fact, Running
-from scheduler.core.quota import Books
-from scheduler.core.tree import Depth, Ints
+from scheduler.core.board import Board, Placement
+from scheduler.core.burden import Burden
+from scheduler.core.layout import Layout
+from scheduler.core.model import Job, Moment, Running, Seat, Snapshot
+from scheduler.core.policy import DAY, Policy
 
-HORIZON = timedelta(days=30)  # a date further ahead is worthless
-GRIDS = ((10, 1), (120, 5), (24 * 60, 30))  # up to so many minutes, round up to so many
-DAY = 24 * 60
-NOW = -1  # needs no end
-
-
-class Timeline:
-    """The ends that limits promise, in order. A run without a limit promises nothing."""
-
-    def __init__(self, running: Sequence[Running], *, taken_at: datetime, start: Board, books: Books) -> None:
-        dated = [(run.ends_by, run.job, run) for run in running if run.ends_by is not None]
-        self._ends = sorted(dated, key=lambda end: end[:2])
-        self._taken_at = taken_at
-        self._start = start
-        self._books = books
-
-    def room(self, kinds: Sequence[str], nodes: int, gpus: int) -> dict[str, Fact]:
-        """Which end makes room for a gang of this shape at the latest; empty where no limit says so."""
-        waits = [self._room[kind] for kind in kinds]
-        ends = [int(wait[nodes - 1, gpus]) for wait in waits if nodes <= len(wait) and gpus < wait.shape[1]]
-        return self._numbers(min(ends, default=len(self._ends)))
-
-    def quota(self, team: str, kind: str, gpus: int) -> dict[str, Fact]:
-        """Which end brings the team so many GPUs of quota back at the latest."""
-        freed, ends = self._quota.get((team, kind), ([], []))
-        at = bisect_left(freed, gpus)
-        return self._numbers(ends[at] if at < len(ends) else len(self._ends))
-
-    def _numbers(self, end: int) -> dict[str, Fact]:
-        if end in (NOW, len(self._ends)) or self._ends[end][0] - self._taken_at > HORIZON:
-            return {}
-        at, job, _ = self._ends[end]
-        return {"ends_job": job, "ends_by": at.isoformat(), "ends_in_min": about_minutes(at - self._taken_at)}
-
-    @cached_property
-    def _room(self) -> dict[str, Ints]:
-        """By type: [n - 1, g] is the number of the end after which one cluster has n nodes with g free."""
-        return {kind: self._nth_node(tally) for kind, tally in self._start.tallies.items()}
-
-    def _nth_node(self, tally: Tally) -> Ints:
-        after = self._ends_until_free(tally)
-        first = [*tally.tree.levels[Depth.CLUSTER].first_node.tolist(), len(after)]
-        best = np.full_like(after, len(self._ends))
-        for low, high in pairwise(first):
-            best[: high - low] = np.minimum(best[: high - low], np.sort(after[low:high], axis=0))
-        return best
-
-    def _ends_until_free(self, tally: Tally) -> Ints:
-        """[position, g]: the number of the end after which the node has g free."""
-        free = tally.node_free.copy()
-        never = len(self._ends)
-        after = np.where(free[:, None] >= np.arange(tally.tree.width + 1), NOW, never).astype(np.int64)
-        for number, (_, _, run) in enumerate(self._ends):
-            for node in run.nodes:
-                position = tally.tree.position.get(node)
-                if position is None or not tally.tree.nodes[position].usable:
-                    continue
-                had = int(free[position])
-                has = min(had + run.gpus // len(run.nodes), tally.tree.nodes[position].gpus)
-                free[position] = has
-                after[position, had + 1 : has + 1] = number
-        return after
-
-    @cached_property
-    def _quota(self) -> dict[tuple[str, str], tuple[list[int], list[int]]]:
-        """By team and type: the GPUs freed so far after each of its ends, and the numbers of those ends."""
-        freed: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-        for number, (_, _, run) in enumerate(self._ends):
-            for level in self._books.levels(run.team):
-                sums, ends = freed.setdefault((level.name, run.gpu_type), ([], []))
-                sums.append((sums[-1] if sums else 0) + run.gpus)
-                ends.append(number)
-        return freed
+HORIZON_S = 30 * DAY  # a date further ahead is worthless
+PROBES = 24  # moments that one search looks at, beyond the first that has enough GPUs
 
 
-def about_minutes(wait: timedelta) -> int:
-    """Round up, so that "at the latest" stays true and a verdict changes only when its words do."""
-    minutes = max(1, -(-wait // timedelta(minutes=1)))
-    step = next((step for limit, step in GRIDS if minutes <= limit), DAY)
-    return -(-minutes // step) * step
+def planned_end(run: Running, now: Moment, policy: Policy) -> Moment:
+    """When a run is gone: asked to go, by its limit, by its forecast, or nobody knows."""
+    if run.stopping:
+        return max(now, (now if run.asked_at is None else run.asked_at) + policy.grace_s)
+    if run.ends_by is not None:
+        return max(now, run.ends_by)
+    return inf if run.expected_end is None else max(now, run.expected_end)
+
+
+class Cells(NamedTuple):
+    """GPUs as rows and columns of the snapshot's matrix."""
+
+    rows: NDArray[np.int64]
+    slots: NDArray[np.int64]
+
+
+def cells(seats: Sequence[Seat], layout: Layout) -> Cells:
+    """Where these seats stand in the matrix."""
+    pairs = [(layout.row[seat.node], slot) for seat in seats for slot in seat.slots]
+    both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Cells(both[:, 0], both[:, 1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Booking:
+    """GPUs that somebody has from one moment to another: a promise, or a maintenance window."""
+
+    begins: Moment
+    ends: Moment
+    cells: Cells
+
+
+class Slot(NamedTuple):
+    """The earliest place found: when, where, and whether limits alone say so."""
+
+    at: Moment
+    placement: Placement
+    certain: bool
+
+
+class Future:
+    """When each GPU comes free at the latest, as far as anybody knows."""
+
+    def __init__(self, snap: Snapshot, layout: Layout) -> None:
+        self.now, self.policy, self.layout = snap.taken_at, snap.policy, layout
+        free = snap.free[:, : layout.works.shape[1]]
+        self.comes: NDArray[np.float64] = np.where(layout.works & free, self.now, inf)
+        self.bookings: dict[int, Booking] = {}  # by job
+        self.closed = [self._window(snap, number) for number in range(len(snap.windows))]
+        self.forecast_from = inf  # from here on a moment rests on a forecast
+        self._occupy(snap.running)
+
+    def book(self, job: int, begins: Moment, ends: Moment, seats: Sequence[Seat]) -> Booking:
+        """From now on this place is taken in that time."""
+        self.bookings[job] = Booking(begins, ends, cells(seats, self.layout))
+        return self.bookings[job]
+
+    def occupy(self, seats: Sequence[Seat], until: Moment) -> None:
+        """A start of this plan holds its seats until then."""
+        self.comes[cells(seats, self.layout)] = until
+
+    def clashes(self, seats: Sequence[Seat], until: Moment) -> list[int]:
+        """Jobs whose booked places these seats would still hold when their time comes."""
+        wanted = np.zeros(self.comes.shape, dtype=np.bool_)
+        wanted[cells(seats, self.layout)] = True
+        return [job for job, at in self.bookings.items() if at.begins < until and wanted[at.cells].any()]
+
+    def shut(self, until: Moment) -> list[Booking]:
+        """Windows that begin before then."""
+        return [window for window in self.closed if window.begins < until and window.ends > self.now]
+
+    def keeps(self, seats: Sequence[Seat], at: Moment) -> bool:
+        """Whether these seats are all free at that moment, bookings aside."""
+        return bool((self.comes[cells(seats, self.layout)] <= at).all())
+
+    def free(self, at: Moment, until: Moment, *, but: int = 0) -> NDArray[np.bool_]:
+        """What is free all the time from one moment to another; `but` one job's own booking."""
+        free: NDArray[np.bool_] = self.comes <= at
+        for job, booked in self.bookings.items():
+            if job != but and booked.begins < until and booked.ends > at:
+                free[booked.cells] = False
+        for window in self.closed:
+            if window.begins < until and window.ends > at:
+                free[window.cells] = False
+        return free
+
+    def earliest(self, job: Job, lasts_s: float, burden: Burden | None = None) -> Slot | None:
+        """The first moment at which the job has a place for as long as it may last."""
+        moments = self._moments()
+        low = self._enough(job, moments, burden)
+        for at in moments[low : low + PROBES].tolist():
+            board = Board(self.layout, self.free(at, at + lasts_s, but=job.id), burden)
+            placement = board.place(job.request, tier=job.tier, policy=self.policy)
+            if placement is not None:
+                return Slot(at, placement, at < self.forecast_from)
+        return None
+
+    def _moments(self) -> NDArray[np.float64]:
+        """Now, and whenever something comes free within the horizon."""
+        ends = [booked.ends for booked in (*self.bookings.values(), *self.closed)]
+        every = np.unique(np.concatenate((self.comes.ravel(), np.array([self.now, *ends]))))
+        return every[(every >= self.now) & (every <= self.now + HORIZON_S)]
+
+    def _enough(self, job: Job, moments: NDArray[np.float64], burden: Burden | None) -> int:
+        """The first moment at which it would fit if nothing were booked: places only grow until then."""
+        low, high = 0, len(moments)
+        while low < high:
+            middle = (low + high) // 2
+            board = Board(self.layout, self.comes <= moments[middle], burden)
+            if board.holds(job.request, tier=job.tier, policy=self.policy):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _occupy(self, running: Sequence[Running]) -> None:
+        """All runs at once: thousands of small writes would cost more than everything else here."""
+        seats: list[Seat] = []
+        ends: list[Moment] = []
+        for run in running:
+            end = planned_end(run, self.now, self.policy)
+            if not run.stopping and run.ends_by is None:
+                self.forecast_from = min(self.forecast_from, end)
+            here = [seat for seat in run.seats if self._known(seat.node)]
+            seats += here
+            ends += [end] * sum(len(seat.slots) for seat in here)
+        taken = cells(seats, self.layout)
+        self.comes[taken] = np.where(self.layout.works[taken], ends, inf)
+
+    def _known(self, node: int) -> bool:
+        row = self.layout.row.get(node)
+        return row is not None and self.layout.position[row] >= 0
+
+    def _window(self, snap: Snapshot, number: int) -> Booking:
+        window = snap.windows[number]
+        rows = [self.layout.row[node] for node in sorted(window.nodes) if node in self.layout.row]
+        mask = np.zeros(self.comes.shape, dtype=np.bool_)
+        mask[rows] = True
+        found = np.nonzero(mask)
+        return Booking(window.begins, window.ends, Cells(found[0], found[1]))

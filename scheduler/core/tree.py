@@ -1,4 +1,4 @@
-"""The nodes of one GPU type as a tree: everything, cluster, block, rack, node."""
+"""The nodes of one GPU type as a tree: cluster, block, rack, node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,21 @@ from numpy.typing import NDArray
 from scheduler.core.model import Node
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 class Depth(IntEnum):
-    """The levels above the node, from the narrowest to the widest."""
+    """The levels of the tree, from the narrowest to the widest."""
 
-    RACK = 0
-    BLOCK = 1
-    CLUSTER = 2
-    ALL = 3
+    NODE = 0
+    RACK = 1
+    BLOCK = 2
+    CLUSTER = 3
+
+    @property
+    def word(self) -> str:
+        """Its name in requests and sentences."""
+        return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,8 +33,13 @@ class Level:
     """The domains of one level, numbered in the order of the positions they hold."""
 
     of_node: list[int]  # position of a node -> its domain
-    first_node: Ints  # domain -> its first position
+    domain: Ints  # the same as an array
+    first_part: Ints  # domain -> the first of its parts, one level below
     bounds: list[int]  # domain d holds what stands at bounds[d] to bounds[d + 1] one level below
+    span: list[int]  # domain d holds the positions span[d] to span[d + 1]
+
+    def __len__(self) -> int:
+        return len(self.first_part)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,13 +48,18 @@ class Tree:
 
     gpu_type: str
     nodes: tuple[Node, ...]  # by position
-    position: dict[int, int]  # node id -> position
     rows: Ints  # position -> row of the snapshot
-    levels: tuple[Level, ...]  # by Depth
+    levels: tuple[Level, ...]  # by Depth; at Depth.NODE each position is a domain of its own
     width: int  # GPUs of the largest node
 
+    def level_of(self, first: int, last: int) -> Depth:
+        """The narrowest level at which all between these positions stand in one domain."""
+        if first == last:
+            return Depth.NODE
+        return next(d for d in Depth if self.levels[d].of_node[first] == self.levels[d].of_node[last])
 
-def trees(nodes: Sequence[Node]) -> dict[str, Tree]:
+
+def grow(nodes: Sequence[Node]) -> dict[str, Tree]:
     """One tree for each GPU type, by name; a node that nobody has approved is not part of the cluster."""
     known = [(row, node) for row, node in enumerate(nodes) if node.why_not != "pending" and node.gpus]
     known.sort(key=lambda pair: (pair[1].gpu_type, *_path(pair[1]), pair[1].name, pair[1].id))
@@ -56,31 +72,29 @@ def _path(node: Node) -> tuple[str, ...]:
 
 def _grow(gpu_type: str, known: list[tuple[int, Node]]) -> Tree:
     nodes = tuple(node for _, node in known)
+    paths = [_path(node) for node in nodes]
     below = list(range(len(nodes)))
-    levels: list[Level] = []
-    for depth in Depth:
-        levels.append(_level(below, [_path(node)[: Depth.ALL - depth] for node in nodes]))
+    levels = [_level(below, below)]
+    for depth in (Depth.RACK, Depth.BLOCK, Depth.CLUSTER):
+        levels.append(_level(below, [path[: Depth.CLUSTER + 1 - depth] for path in paths]))
         below = levels[-1].of_node
-    return Tree(
-        gpu_type=gpu_type,
-        nodes=nodes,
-        position={node.id: position for position, node in enumerate(nodes)},
-        rows=np.array([row for row, _ in known], dtype=np.int64),
-        levels=tuple(levels),
-        width=max(node.gpus for node in nodes),
-    )
+    rows = np.array([row for row, _ in known], dtype=np.int64)
+    return Tree(gpu_type, nodes, rows, tuple(levels), width=max(node.gpus for node in nodes))
 
 
-def _level(below: list[int], paths: list[tuple[str, ...]]) -> Level:
+def _level(below: list[int], paths: Sequence[object]) -> Level:
     """Number equal paths alike; they stand side by side, because the nodes are sorted by path."""
-    first: dict[tuple[str, ...], int] = {}
+    starts: list[int] = []
     of_node: list[int] = []
     for position, path in enumerate(paths):
-        first.setdefault(path, position)
-        of_node.append(len(first) - 1)
-    starts = list(first.values())
+        if not position or path != paths[position - 1]:
+            starts.append(position)
+        of_node.append(len(starts) - 1)
+    bounds = [*(below[position] for position in starts), below[-1] + 1]
     return Level(
         of_node=of_node,
-        first_node=np.array(starts, dtype=np.int64),
-        bounds=[*(below[position] for position in starts), below[-1] + 1],
+        domain=np.array(of_node, dtype=np.int64),
+        first_part=np.array(bounds[:-1], dtype=np.int64),
+        bounds=bounds,
+        span=[*starts, len(of_node)],
     )

@@ -1,135 +1,228 @@
 """Why a job does not start: the first reason of the closed list that holds, with its numbers."""
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from typing import NamedTuple
 
+from scheduler.core.about import stamp, under_minutes, whole_minutes
+from scheduler.core.alike import Alike
+from scheduler.core.blame import Asked, Blame, down_nodes
 from scheduler.core.board import Board
-from scheduler.core.model import Fact, Facts, Job, Node, Snapshot
-from scheduler.core.possible import able_kinds, every_slot, obstacle
-from scheduler.core.quota import Books
+from scheduler.core.ends import Ends
+from scheduler.core.ground import Ground
+from scheduler.core.ladder import Closure, Ladder, Wanted, beside_starts, claimed, planned
+from scheduler.core.limited import Because, Limited
+from scheduler.core.model import Fact, Facts, Job, Moment, Tier
+from scheduler.core.possible import Possible, smallest
 from scheduler.core.reasons import Reason
-from scheduler.core.timeline import Timeline
-from scheduler.core.tree import Tree
+from scheduler.core.risk import binding
+from scheduler.core.shortage import lever, shortage
+from scheduler.core.silence import Silence
+from scheduler.core.table import Table
+from scheduler.core.tree import Depth
 
-STATES = ("drained", "silent", "lost")
-Because = tuple[Reason, Facts]
-Took = Mapping[str, tuple[int, int]]  # by GPU type: jobs and GPUs that start before it in this round
+BEFORE_BLAME = (Reason.UNREACHABLE, Reason.MAINTENANCE)
+NOBODY: frozenset[int] = frozenset()
+
+
+class Answer(NamedTuple):
+    """A reason with its numbers, and the numbers for those who have somebody ahead of them."""
+
+    reason: Reason
+    first: Facts
+    behind: Facts
 
 
 class Inquiry:
-    """What a round knows about the jobs that it cannot start."""
+    """What a round knows about the jobs that it did not start; each kind of job is looked at once."""
 
-    def __init__(self, snap: Snapshot, layout: Mapping[str, Tree], start: Board, books: Books) -> None:
-        self.empty = Board(layout, every_slot(snap))
-        self.start = start  # as the round began: what jobs ahead take now is `order`, not `full`
-        self.books = books  # as they stand at the job's turn
-        self.down = _down(snap)
-        self.helped: Collection[int] = ()  # who would start if those nodes were back
-        self.where = {kind: _where(tree.nodes) for kind, tree in layout.items()}
-        self.timeline = Timeline(snap.running, taken_at=snap.taken_at, start=start, books=books)
-        self._able: dict[tuple[tuple[int, int, str], str], tuple[str, ...]] = {}
-        self._shortage: dict[tuple[int, int, tuple[str, ...]], Because] = {}
+    def __init__(self, table: Table, possible: Possible, line: Sequence[Job], *, evidence: bool) -> None:
+        self._table, self._policy = table, table.policy
+        self.ends = Ends(table) if evidence else None
+        self._limited = Limited(table, possible, self.ends)
+        self._silence = Silence(table.layout.nodes)
+        self._began = Board(table.layout, table.snap.free, table.burden)  # as the round began
+        self._began.meter = table.board.meter
+        self._began.take(table.spares)
+        self._beside = beside_starts(table) if table.claims else table.board
+        self._claims = Ladder(self._beside, claimed(table))
+        self._ladders: dict[tuple[Closure, ...], Ladder] = {}
+        self._begins = sorted(window.begins for window in table.snap.windows)
+        self._took = _took(table)
+        self._down = down_nodes(table)
+        self._answers: dict[Asked, Because | Closure] = {}
+        self._places: dict[int, Asked | None] = {}
+        alike = Alike(table, self._limited)
+        self.kinds = [
+            alike.number(job) for job in line
+        ]  # one answer for each, but for those of whom more is known
+        self.blamed = Blame(table, possible).walk(line, self.kinds, self.asked) if self._down else NOBODY
 
-    @property
-    def steps(self) -> int:
-        """What the questions have cost so far."""
-        return self.empty.steps + self.start.steps
+    def answer(self, job: Job, kind: int) -> Answer:
+        """Ask in the order of the list; the first answer counts."""
+        asked = self.asked(job, kind)
+        if asked is None:
+            return _alike(*self._limited.refusal(job))
+        found = self._by_place(asked)
+        reason, numbers = self._closed(asked.wanted, found, job) if isinstance(found, Closure) else found
+        if reason is Reason.NOT_REACHED and (pledged := self._pledged(asked.wanted, job)) is not None:
+            reason, numbers = pledged
+        if job.id in self.blamed and reason not in BEFORE_BLAME:
+            reason, numbers = Reason.CAPACITY_DOWN, self._capacity_down(asked.wanted)
+        behind = {**numbers, "others_ahead": 1} if "ends_in_min" in numbers else numbers
+        return Answer(reason, numbers, behind)
 
-    def why(self, job: Job, *, took: Took, ahead: int) -> Because:
-        """Ask in the order of the list; the first answer counts. `ahead` jobs go on waiting before it."""
-        able = self._able.get((job.shape, job.team))
-        if able is None:
-            able = self._able[job.shape, job.team] = able_kinds(job, self.empty, self.books)
-        if not able:
-            return Reason.IMPOSSIBLE, obstacle(job, self.empty, self.books)
-        inside = tuple(kind for kind in able if self.books.reached(job.team, kind, job.gpus) is None)
-        if not inside:
-            return Reason.TEAM_LIMIT, self._team_limit(job, able)
-        if job.id in self.helped:
-            return Reason.CAPACITY_DOWN, self._capacity_down(job, inside, ahead)
-        fitted = [kind for kind in inside if self.start.holds(kind, job.nodes, job.gpus_per_node)]
-        if fitted:
-            return Reason.ORDER, _order(job, fitted, took)
-        reason, numbers = self._no_room(job, inside)
-        return reason, {**numbers, "ahead_jobs": ahead}
+    def asked(self, job: Job, kind: int) -> Asked | None:
+        """The place it wants; None = quota refuses it. Nobody of its kind stands in the way of himself."""
+        if job.id in self._table.promises:
+            return self._asked(job)
+        if kind not in self._places:
+            self._places[kind] = self._asked(job)
+        return self._places[kind]
 
-    def _team_limit(self, job: Job, able: Sequence[str]) -> Facts:
-        """Of several types the one with the fewest GPUs too many: it comes back first."""
-        excess, kind, level = min(
-            (self.books.held[level.name, kind] + job.gpus - level.nominal[kind], kind, level)
-            for kind in able
-            if (level := self.books.reached(job.team, kind, job.gpus)) is not None
+    def _asked(self, job: Job) -> Asked | None:
+        kinds = self._limited.kinds(job)
+        if not kinds:
+            return None
+        table = self._table
+        relaxed = table.now - job.submitted_at >= self._policy.relax_after_s
+        wanted = Wanted(
+            table.narrow(job.request, kinds),
+            kinds,
+            smallest(job.request),
+            Tier.PRODUCTION if job.tier is Tier.PRODUCTION else Tier.STANDARD,
+            relaxed or not job.request.level,
         )
-        return {
-            "asked": job.gpus,
-            "gpu_type": kind,
-            "team": level.name,
-            "own_team": job.team,
-            "held": self.books.held[level.name, kind],
-            "nominal": level.nominal[kind],
-            **self.timeline.quota(level.name, kind, excess),
-        }
+        return Asked(wanted, binding(table, job), self._shuts(job))
 
-    def _capacity_down(self, job: Job, inside: Sequence[str], ahead: int) -> Facts:
-        down = sum((self.down.get(kind, Counter()) for kind in inside), Counter())
-        # A node of another type can help too: a job ahead would move there and leave its place.
-        down = down or sum(self.down.values(), Counter())
+    def _shuts(self, job: Job) -> Moment:
+        """Windows that begin before then are closed to it: the begin of the first that is not."""
+        at = bisect_left(self._begins, self._table.now + self._table.lasts_s(job)) if self._begins else 0
+        return self._begins[at] if at < len(self._begins) else inf
+
+    def _by_place(self, asked: Asked) -> Because | Closure:
+        if asked not in self._answers:
+            # A queue in which no two jobs are alike: who comes late is not looked at in this round.
+            if len(self._answers) >= self._policy.backfill_depth:
+                return self._not_reached()
+            self._answers[asked] = self._look(asked)
+        return self._answers[asked]
+
+    def _look(self, asked: Asked) -> Because | Closure:
+        wanted, bound, until = asked
+        silent = self._silence.around(self._grounds(wanted))
+        if silent is not None:
+            return Reason.UNREACHABLE, silent
+        if wanted.fits(self._beside, self._policy):
+            closed = self._blocker(asked)
+            return self._not_reached() if closed is None else closed
+        if wanted.fits(self._began, self._policy):
+            return Reason.ORDER, self._order(wanted)
+        reason, numbers = shortage(self._began, wanted, self._policy)
+        if reason is Reason.FULL and (spare := self._spare(str(numbers["gpu_type"]))):
+            numbers = {**numbers, "spare": spare}
+        if self.ends is None:
+            return reason, numbers
+        change = lever(self._table.clear_of(bound, until), wanted, self._policy)
+        return reason, {**numbers, **self.ends.place(wanted), **change}
+
+    def _blocker(self, asked: Asked) -> Closure | None:
+        """What leaves no place of all that is free beside the starts; None = nothing does."""
+        wanted, bound, until = asked
+        made = self._claims.blocker(wanted, self._policy)
+        if made is not None:
+            return made
+        closures = tuple(planned(self._table, bound, until))
+        if closures not in self._ladders:
+            self._ladders[closures] = Ladder(self._table.board, closures)
+        return self._ladders[closures].blocker(wanted, self._policy)
+
+    def _closed(self, wanted: Wanted, closed: Closure, job: Job) -> Because:
+        """A window keeps it out, or a place that is made or planned for somebody else."""
+        table, limit_s = self._table, self._table.lasts_s(job)
+        numbers: dict[str, Fact] = {
+            "asked": wanted.gpus,
+            "limit_min": 0 if limit_s == inf else whole_minutes(limit_s),
+            **self._shorter(wanted, closed, job),
+        }
+        if closed.what == "window":
+            window = table.snap.windows[closed.number]
+            ahead = window.begins > table.now
+            moment = {"begins": stamp(window.begins)} if ahead else {"ends": stamp(window.ends)}
+            return Reason.MAINTENANCE, numbers | moment | ({"window": window.name} if window.name else {})
+        numbers |= {"for_job": closed.number, "free": self._free(wanted)}
+        return Reason.RESERVED, numbers | ({"at": stamp(closed.begins)} if closed.what == "promise" else {})
+
+    def _pledged(self, wanted: Wanted, job: Job) -> Because | None:
+        """It would fit, but somebody whose place is being made needs the quota; None = nobody does."""
+        broken = self._table.pledges.broken
+        found = next(filter(None, (broken(job, kind, wanted.gpus) for kind in wanted.kinds)), None)
+        if found is None:
+            return None
+        limit_s = self._table.lasts_s(job)
+        limit_min = 0 if limit_s == inf else whole_minutes(limit_s)
+        numbers: Facts = {
+            "asked": wanted.gpus,
+            "limit_min": limit_min,
+            "for_job": found.id,
+            "free": self._free(wanted),
+        }
+        return Reason.RESERVED, numbers
+
+    def _shorter(self, wanted: Wanted, closed: Closure, job: Job) -> dict[str, Fact]:
+        """The limit with which it would start now, if there is one: tried, for a limit may bind it elsewhere."""
+        table = self._table
+        minutes = under_minutes(closed.begins - table.now)
+        if not minutes or self.ends is None:
+            return {}
+        shorter = replace(job, limit_s=60.0 * minutes - 1)
+        board = table.clear_of(binding(table, shorter), table.now + table.lasts_s(shorter))
+        return {"fits_min": minutes} if wanted.fits(board, self._policy) else {}
+
+    def _spare(self, kind: str) -> int:
+        """GPUs of this type that are free and kept for gangs that lose a node."""
+        table = self._table
+        return sum(len(seat.slots) for seat in table.spares if table.kind_of((seat,)) == kind)
+
+    def _free(self, wanted: Wanted) -> int:
+        """GPUs that are free beside what starts, of the type that has the most of them in one place."""
+        return max(self._beside.tally(ground).most_free(Depth.CLUSTER) for ground in self._grounds(wanted))
+
+    def _grounds(self, wanted: Wanted) -> Sequence[Ground]:
+        return self._table.layout.query(
+            wanted.request, wanted.gpus, tier=wanted.tier, policy=self._policy, relaxed=wanted.relaxed
+        ).grounds
+
+    def _order(self, wanted: Wanted) -> Facts:
+        took = [self._took[kind] for kind in wanted.kinds if kind in self._took]
+        jobs, gpus = (sum(counts) for counts in zip(*took, strict=True)) if took else (0, 0)
+        return {"asked": wanted.gpus, "took_jobs": jobs, "took_gpus": gpus}
+
+    def _capacity_down(self, wanted: Wanted) -> Facts:
+        down = sum((self._down[kind] for kind in wanted.kinds if kind in self._down), Counter[str]())
         return {
-            "asked": job.gpus,
+            "asked": wanted.gpus,
             "down_nodes": down.total(),
             **{state: down[state] for state in sorted(down)},
-            **self._room(job, inside),
-            "ahead_jobs": ahead,
+            **(self.ends.place(wanted) if self.ends else {}),
         }
 
-    def _no_room(self, job: Job, inside: tuple[str, ...]) -> Because:
-        key = (job.nodes, job.gpus_per_node, inside)
-        if key not in self._shortage:
-            # Of several types the one with the most free GPUs in one cluster: it lacks the least.
-            kind = max(inside, key=lambda kind: self.start.tallies[kind].most_free())
-            enough = self.start.tallies[kind].most_free() >= job.gpus
-            numbers = self._count(job, kind) | self._room(job, inside) | {"types": list(inside)}
-            self._shortage[key] = (Reason.SCATTERED if enough else Reason.FULL), numbers
-        return self._shortage[key]
-
-    def _count(self, job: Job, kind: str) -> dict[str, Fact]:
-        tally = self.start.tallies[kind]
-        return {
-            "asked": job.gpus,
-            "nodes": job.nodes,
-            "gpus_per_node": job.gpus_per_node,
-            "gpu_type": kind,
-            "free": tally.most_free(),
-            "largest": int(tally.node_free.max()),
-            "fitting_nodes": tally.most_nodes(job.gpus_per_node),
-            **self.where[kind],
-        }
-
-    def _room(self, job: Job, inside: Sequence[str]) -> dict[str, Fact]:
-        return self.timeline.room(inside, job.nodes, job.gpus_per_node)
+    def _not_reached(self) -> Because:
+        return Reason.NOT_REACHED, {"waiting": len(self._table.snap.waiting)}
 
 
-def _order(job: Job, fitted: Sequence[str], took: Took) -> Facts:
-    jobs = sum(took[kind][0] for kind in fitted if kind in took)
-    gpus = sum(took[kind][1] for kind in fitted if kind in took)
-    return {"asked": job.gpus, "took_jobs": jobs, "took_gpus": gpus}
+def _alike(reason: Reason, numbers: Facts) -> Answer:
+    return Answer(reason, numbers, numbers)
 
 
-def _down(snap: Snapshot) -> dict[str, Counter[str]]:
-    """By type: how many nodes are out for which reason, among those that would bring free GPUs back."""
-    down: dict[str, Counter[str]] = {}
-    for node, free in zip(snap.nodes, snap.free, strict=True):
-        if not node.usable and node.why_not != "pending" and free.any():
-            down.setdefault(node.gpu_type, Counter())[node.why_not if node.why_not in STATES else "down"] += 1
-    return down
-
-
-def _where(nodes: Sequence[Node]) -> dict[str, Fact]:
-    """The narrowest name for where all nodes of a type stand: their pool, else their cluster."""
-    clusters = sorted({node.cluster for node in nodes})
-    pools = {node.pool for node in nodes}
-    return {
-        "pool": pools.pop() if len(clusters) == len(pools) == 1 else "",
-        "cluster": clusters[0] if len(clusters) == 1 else "",
-        "clusters": len(clusters),
-    }
+def _took(table: Table) -> dict[str, tuple[int, int]]:
+    """What starts in this round, by GPU type: jobs and GPUs."""
+    took: dict[str, tuple[int, int]] = {}
+    for start in table.starts:
+        kind = table.kind_of(start.seats)
+        jobs, gpus = took.get(kind, (0, 0))
+        took[kind] = jobs + 1, gpus + sum(len(seat.slots) for seat in start.seats)
+    return took

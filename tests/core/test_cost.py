@@ -1,24 +1,21 @@
-"""What a round costs, counted in domains and nodes looked at, not timed."""
+"""What a search costs, counted in domains and nodes looked at, not timed."""
 
 from random import Random
 
 import numpy as np
-from hypothesis import given
 
 from scheduler.core.board import Board
-from scheduler.core.model import Snapshot
-from scheduler.core.planner import plan
-from scheduler.core.tree import trees
-from tests.core.builders import job, snapshot, spot
-from tests.core.worlds import World, quick, unlimited, worlds
+from scheduler.core.layout import Layout
+from scheduler.core.model import Request
+from tests.core.builders import Spot, board, free_slots, numbered, request, spot
 
 RACK, BLOCK = 16, 128  # nodes in one
 
 
-def cluster(nodes: int, jobs: int, shapes: tuple[str, ...], busy: float = 0.5) -> Snapshot:
+def cluster(nodes: int, busy: float = 0.5) -> list[Spot]:
     """Racks of 16 nodes, blocks of 8 racks; a part of the nodes has its GPUs taken."""
     dice = Random(nodes)
-    spots = [
+    return [
         spot(
             f"n{number:05}",
             "x" * 8 if dice.random() < busy else "." * 8,
@@ -27,49 +24,79 @@ def cluster(nodes: int, jobs: int, shapes: tuple[str, ...], busy: float = 0.5) -
         )
         for number in range(nodes)
     ]
-    return snapshot(spots, [job(number, shapes[number % len(shapes)]) for number in range(1, jobs + 1)])
 
 
-def test_a_job_that_does_not_fit_costs_the_same_on_any_cluster() -> None:
-    """Four looks at the only cluster: its turn, whether it ever fits, its start, and no more."""
+def counted(paper: Board, *asked: Request) -> int:
+    """The steps of placing these one after the other; the first look counts each rack once."""
+    paper.holds(asked[0])
+    before = paper.steps
+    for one in asked:
+        found = paper.place(one)
+        assert found is not None
+        paper.take(found.seats, one)
+    return paper.steps - before
+
+
+def test_a_request_that_found_no_room_is_not_looked_at_again_until_something_comes_back() -> None:
     for nodes in (128, 1024):
-        made = plan(cluster(nodes, 500, ("2x8",), busy=1.0))
-        assert len(made.verdicts) == 500
-        assert made.steps <= 4 * 500
+        paper = board(cluster(nodes, busy=1.0))
+        assert paper.place(request("2x8")) is None
+        before = paper.steps
+        assert not any(paper.holds(request("2x8")) for _ in range(500))
+        assert paper.place(request("2x8")) is None
+        assert paper.steps == before
+
+
+def test_whether_something_fits_costs_the_same_on_any_cluster() -> None:
+    for nodes in (128, 1024):
+        paper = board(cluster(nodes))
+        paper.holds(Request(1))
+        before = paper.steps
+        assert all(paper.holds(Request(8 * gpus)) for gpus in range(1, 11))
+        assert paper.steps - before <= 10
 
 
 def test_a_small_job_looks_down_one_path_of_the_tree() -> None:
     """The blocks, the racks of one block, the nodes of one rack; not every node."""
     for nodes in (256, 2048):
-        made = plan(cluster(nodes, 200, ("1x1", "1x2", "1x4")))
-        assert len(made.starts) == 200
-        assert made.steps <= 200 * (4 + nodes // BLOCK + BLOCK // RACK + RACK)
+        steps = counted(board(cluster(nodes)), *[Request(gpus) for gpus in (1, 2, 4)] * 67)
+        assert steps <= 201 * (1 + nodes // BLOCK + BLOCK // RACK + RACK)
+
+
+def test_many_small_jobs_of_one_kind_look_at_less_than_a_rack_each() -> None:
+    """Where the last one went is where the next one goes, and the board remembers."""
+    for nodes in (256, 2048):
+        assert counted(board(cluster(nodes)), *[Request(1)] * 800) <= 800 * RACK
 
 
 def test_a_gang_looks_at_each_rack_once_and_at_the_nodes_of_few() -> None:
-    made = plan(cluster(2048, 20, ("4x8",)))
-    assert len(made.starts) == 20
-    assert made.steps <= 20 * (2 + 2048 // RACK + 2048 // BLOCK + RACK)
+    steps = counted(board(cluster(2048)), *[request("4x8")] * 20)
+    assert steps <= 20 * (1 + 2048 // RACK + 2048 // BLOCK + RACK)
 
 
-def test_ten_times_the_waiting_jobs_cost_ten_times_the_steps() -> None:
-    few, many = (plan(cluster(512, jobs, ("1x8", "2x8", "8x8"))) for jobs in (300, 3000))
-    assert many.steps <= 10 * few.steps
+def test_a_gang_of_512_looks_at_few_times_the_racks() -> None:
+    for nodes in (512, 4096):
+        racks, wanted = nodes // RACK, 512 // 8 // RACK
+        steps = counted(board(cluster(nodes)), Request(512))
+        assert steps <= (4 + 4 * wanted) * racks + nodes
 
 
-@quick
-@given(worlds())
-def test_counts_that_are_kept_along_equal_counts_made_anew(world: World) -> None:
-    snap = unlimited(world.snap)
-    layout = trees(snap.nodes)
-    usable = np.array([node.usable for node in snap.nodes], dtype=bool)
-    board = Board(layout, snap.free & usable[:, None])
-    kind_of = {node.id: node.gpu_type for node in snap.nodes}
-    for start in plan(snap).starts:
-        board.take(kind_of[start.seats[0].node], start.seats)
-    anew = Board(layout, board.slots)
-    for kind, tally in board.tallies.items():
-        assert (tally.node_free == anew.tallies[kind].node_free).all()
-        for depth in range(len(tally.free)):
-            assert (tally.free[depth] == anew.tallies[kind].free[depth]).all()
-            assert (tally.fits[depth] == anew.tallies[kind].fits[depth]).all()
+def test_a_copy_and_what_is_tried_on_it_cost_what_is_tried() -> None:
+    paper = board(cluster(2048))
+    paper.holds(Request(1))
+    before = paper.steps
+    for _ in range(50):
+        paper.copy().holds(Request(16))
+    assert paper.steps - before <= 50
+
+
+def test_a_queue_in_which_no_two_requests_are_alike_fills_no_memory() -> None:
+    spots = cluster(64, busy=0.0)
+    layout = Layout(numbered(spots))
+    paper = Board(layout, free_slots(spots))
+    for number in range(1500):
+        assert paper.holds(Request(1, cpus_per_gpu=0.5 + number / 1000))
+    piles = [*vars(layout).values(), *vars(paper).values()]
+    kept = [len(pile) for pile in piles if isinstance(pile, dict)]
+    assert max(kept) <= 512 + 1
+    assert np.count_nonzero(paper.free) == 64 * 8

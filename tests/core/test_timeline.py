@@ -1,95 +1,51 @@
-"""The end that a verdict names is the first that helps, and limits are all it knows."""
+"""When places come free, and the first moment at which a job has one for as long as it may last."""
 
-from dataclasses import replace
-from datetime import datetime, timedelta
+from math import inf
 
-import numpy as np
-import pytest
-from hypothesis import given
+from scheduler.core.layout import Layout
+from scheduler.core.model import Seat, Window
+from scheduler.core.timeline import Future
+from tests.core.builders import HOUR, NOW, drawn, job, run, snapshot, spot
 
-from scheduler.core.model import Running, Snapshot, Verdict
-from scheduler.core.planner import plan
-from scheduler.core.reasons import Reason
-from scheduler.core.timeline import about_minutes
-from tests.core.worlds import ABOVE, World, only, quick, unlimited, worlds
+SPOTS = [spot("a", "rrrrrrrr"), spot("b", "ssssssss")]
+LIMITED = [run(8, drawn(SPOTS, "r"), 30), run(9, drawn(SPOTS, "s"), 90)]
 
 
-def after_ends(world: World, until: datetime) -> Snapshot:
-    """The world when every run with a limit up to then has ended."""
-    free = world.snap.free.copy()
-    for run in world.snap.running:
-        if run.ends_by is not None and run.ends_by <= until:
-            rows, slots = np.array(world.held[run.job]).T
-            free[rows, slots] = True
-    return replace(world.snap, free=free)
+def future(running, spots=SPOTS, **more) -> Future:
+    snap = snapshot(spots, (), running, **more)
+    return Future(snap, Layout(snap.nodes))
 
 
-def fits_after(world: World, verdict: Verdict, until: datetime) -> bool:
-    (job,) = [job for job in world.snap.waiting if job.id == verdict.job]
-    kinds = verdict.numbers["types"]
-    assert isinstance(kinds, list)
-    later = unlimited(after_ends(world, until))
-    return any(plan(only(later, replace(job, gpu_type=str(kind)))).starts for kind in kinds)
+def test_a_gang_of_two_nodes_waits_for_the_second_end() -> None:
+    found = future(LIMITED).earliest(job(1, "2x8"), HOUR)
+    assert found is not None
+    assert (found.at, found.certain) == (NOW + 1.5 * HOUR, True)
 
 
-@quick
-@given(worlds())
-def test_the_end_a_shortage_names_is_the_first_that_makes_room(world: World) -> None:
-    for verdict in plan(world.snap).verdicts:
-        if verdict.reason not in (Reason.FULL, Reason.SCATTERED):
-            continue
-        if "ends_by" in verdict.numbers:
-            named = datetime.fromisoformat(str(verdict.numbers["ends_by"]))
-            assert fits_after(world, verdict, named)
-            assert not fits_after(world, verdict, named - timedelta(seconds=1))
-        else:
-            assert not fits_after(world, verdict, world.snap.taken_at + timedelta(days=30))
+def test_what_rests_on_a_forecast_is_not_certain() -> None:
+    guessed = run(8, drawn(SPOTS, "r"), None, expected_end=NOW + HOUR)
+    found = future([guessed, LIMITED[1]]).earliest(job(1), inf)
+    assert found is not None
+    assert (found.at, found.certain) == (NOW + HOUR, False)
 
 
-def belongs(run: Running, team: str) -> bool:
-    name: str | None = run.team
-    while name not in (None, team):
-        name = ABOVE[name]
-    return name == team
+def test_without_any_known_end_there_is_no_date() -> None:
+    endless = [run(8, drawn(SPOTS, "r")), run(9, drawn(SPOTS, "s"))]
+    assert future(endless).earliest(job(1), inf) is None
 
 
-@quick
-@given(worlds())
-def test_the_end_a_team_limit_names_is_the_first_that_brings_enough_quota_back(world: World) -> None:
-    for verdict in plan(world.snap).verdicts:
-        if verdict.reason != Reason.TEAM_LIMIT:
-            continue
-        told = verdict.numbers
-        team, left = str(told["team"]), int(told["held"])  # type: ignore[arg-type]
-        theirs = [
-            run for run in world.snap.running if belongs(run, team) and run.gpu_type == told["gpu_type"]
-        ]
-        first = None
-        for end, number, gpus in sorted((r.ends_by, r.job, r.gpus) for r in theirs if r.ends_by is not None):
-            left -= gpus
-            if left + told["asked"] <= told["nominal"]:  # type: ignore[operator]
-                first = (number, end.isoformat())
-                break
-        assert (first is None) == ("ends_by" not in told)
-        assert first is None or first == (told["ends_job"], told["ends_by"])
+def test_a_booked_place_is_free_before_and_after_its_time_only() -> None:
+    ahead = future(LIMITED)
+    ahead.book(7, NOW + 0.5 * HOUR, NOW + 2 * HOUR, [Seat(1, tuple(range(8)))])
+    found = ahead.earliest(job(1), 4 * HOUR)
+    assert found is not None
+    assert (found.at, found.placement.seats[0].node) == (NOW + 1.5 * HOUR, 2)
+    assert ahead.clashes([Seat(1, (0,))], NOW + HOUR) == [7]
+    assert ahead.clashes([Seat(1, (0,))], NOW + 0.5 * HOUR) == []
 
 
-ROUNDED = {
-    "overdue": (-300, 1),
-    "now": (0, 1),
-    "61 seconds": (61, 2),
-    "ten minutes": (600, 10),
-    "eleven minutes": (660, 15),
-    "forty minutes": (2400, 40),
-    "two hours": (7200, 120),
-    "two hours and a second": (7201, 150),
-    "a day": (86400, 1440),
-    "a day and a minute": (86460, 2880),
-    "three days": (3 * 86400, 3 * 1440),
-}
-
-
-@pytest.mark.parametrize("wait", ROUNDED)
-def test_waits_are_rounded_up_so_that_a_verdict_rarely_changes(wait: str) -> None:
-    seconds, minutes = ROUNDED[wait]
-    assert about_minutes(timedelta(seconds=seconds)) == minutes
+def test_nothing_is_planned_into_a_maintenance_window() -> None:
+    window = Window(NOW + HOUR, NOW + 3 * HOUR, frozenset({1}))
+    found = future((), [spot("a")], windows=(window,)).earliest(job(1), 2 * HOUR)
+    assert found is not None
+    assert found.at == NOW + 3 * HOUR

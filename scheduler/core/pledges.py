@@ -1,0 +1,90 @@
+"""Pledges: what places that are being made will need of quota. Nobody else takes that while the victims leave."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from scheduler.core.lineage import CLUSTER
+from scheduler.core.model import Job, Running
+from scheduler.core.policy import Policy
+from scheduler.core.promise import may_lend
+from scheduler.core.quota import Books
+
+Holding = tuple[str, int, bool]  # a team, GPUs, and whether they would be back within the promise
+
+
+class Pledge(NamedTuple):
+    """A job, and what it will hold."""
+
+    job: Job
+    gpus: int
+    returns: bool
+
+
+class Pledges:
+    """Those of one plan, with its books. Only who lives on the same share can take a job's own quota away."""
+
+    def __init__(self, books: Books, policy: Policy) -> None:
+        self._books, self._policy = books, policy
+        self._pledges: defaultdict[tuple[str, int], list[Pledge]] = defaultdict(list)  # by type and share
+        self._leaving: defaultdict[str, dict[int, Holding]] = defaultdict(
+            dict
+        )  # by type and job: who makes way
+        self._version = -1
+        self._known: dict[tuple[str, int, str, int, bool], Job | None] = {}  # as of that version of the books
+
+    def add(self, job: Job, kind: str, gpus: int, leaving: Iterable[Running]) -> None:
+        """A place is being made for this job, and its quota is on the books already."""
+        share = self._share(job.team, kind)
+        if share != CLUSTER:
+            self._leaving[kind].update(
+                (run.job, (run.team, run.gpus, self._books.returns(run)))
+                for run in leaving
+                if run.gpu_type == kind
+            )
+            self._pledges[kind, share].append(Pledge(job, gpus, may_lend(job, self._policy)))
+            self._version = -1
+
+    def broken(self, job: Job, kind: str, gpus: int, victims: Iterable[Running] = ()) -> Job | None:
+        """Whose pledge would not be honoured any more if this job, of no higher tier, started with so many.
+
+        `victims` would make way for it.
+        """
+        if not self._pledges:
+            return None
+        gone = [(run.team, -run.gpus, self._books.returns(run)) for run in victims if run.gpu_type == kind]
+        if gone:
+            return self._first_broken(job, kind, ((job.team, gpus, may_lend(job, self._policy)), *gone))
+        if self._version != self._books.version:
+            self._version, self._known = self._books.version, {}
+        returns = may_lend(job, self._policy)
+        key = (kind, job.tier, job.team, gpus, returns)
+        if key not in self._known:
+            self._known[key] = self._first_broken(job, kind, ((job.team, gpus, returns),))
+        return self._known[key]
+
+    def _first_broken(self, job: Job, kind: str, changes: tuple[Holding, ...]) -> Job | None:
+        for pledge in self._pledges.get((kind, self._share(job.team, kind)), ()):
+            bound = pledge.job.tier >= job.tier and self._honoured(pledge, kind)
+            if bound and not self._honoured(pledge, kind, *changes):
+                return pledge.job
+        return None
+
+    def _share(self, team: str, kind: str) -> int:
+        lineage = self._books.lineage
+        return lineage.terms(kind).own[lineage.path(team)[0]]
+
+    def _honoured(self, pledge: Pledge, kind: str, *more: Holding) -> bool:
+        """Whether quota would let it start once all who make way have gone, with these changes besides."""
+        books, version = self._books, self._books.version
+        # Who makes way for others counts too: their places, which are on the books, are of no use before that.
+        gone = ((pledge.job.team, pledge.gpus, pledge.returns), *self._leaving[kind].values())
+        changes = [*((team, -gpus, returns) for team, gpus, returns in gone), *more]
+        for team, gpus, returns in changes:
+            books.take(team, kind, gpus, returns=returns)
+        job, returns, firm = pledge.job, pledge.returns, not pledge.job.preemptible
+        standing = books.standing(job.team, kind, pledge.gpus, returns=returns, firm=firm)
+        for team, gpus, returns in changes:
+            books.give(team, kind, gpus, returns=returns)
+        books.version = version
+        return standing.starts

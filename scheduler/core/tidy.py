@@ -1,0 +1,79 @@
+"""Moves that make room for a gang which only scattered free GPUs keep waiting."""
+
+from math import inf
+
+from scheduler.core.defrag import Tidied, consolidate, scattered
+from scheduler.core.elastic import sizes
+from scheduler.core.line import Line
+from scheduler.core.model import Claim, Job, Tier
+from scheduler.core.receipts import moved
+from scheduler.core.table import Fit, Table
+from scheduler.core.verbs import Stop, Why
+from scheduler.core.victims import Exhausted
+from scheduler.core.want import Want
+
+LOOKS = 4  # gangs for which moves are sought in one round
+
+
+def tidy(table: Table, line: Line) -> None:
+    """Defragment when it pays: for the first gangs in line, as far as this hour's moves go."""
+    left = table.policy.moves_per_hour - table.snap.moves_lately
+    looks = LOOKS
+    others: set[tuple[object, ...]] = set()  # kinds of jobs that scattered GPUs do not keep waiting
+    for job in line.order:
+        if left <= 0 or looks <= 0:
+            return
+        if job.id in table.settled or job.request.gpus == 1:
+            continue
+        relaxed = table.now - job.submitted_at >= table.policy.relax_after_s
+        alike = (job.request, job.team, job.tier is Tier.PRODUCTION, table.lending.to(job), relaxed)
+        if alike in others:
+            continue
+        want = _scattered(table, job, relaxed=relaxed)
+        if want is None:
+            others.add(alike)
+            continue
+        looks -= 1
+        if moves := _move_for(table, job, want, left):
+            left -= moves
+            others.clear()
+
+
+def _scattered(table: Table, job: Job, *, relaxed: bool) -> Want | None:
+    """What it wants of the first type that quota allows and of which enough are free, and nowhere together."""
+    gpus = sizes(job.request)[0]
+    for kind in table.kinds(job, gpus):
+        want = Want.of(job, table.policy, gpus=gpus, relaxed=relaxed).on(kind)
+        if scattered(table.board, want):
+            return want
+    return None
+
+
+def _move_for(table: Table, job: Job, want: Want, left: int) -> int:
+    """How many runs were asked to move for this job."""
+    board = table.board.copy()
+    for promise in table.promises.values():
+        if promise.job != job.id:
+            board.take(promise.seats)
+    planned = table.promises.get(job.id)
+    wait_s = inf if planned is None else planned.at - table.now
+    found = consolidate(board, want, table.standing_runs(), table.rules, wait_s=wait_s, most=left)
+    if isinstance(found, Exhausted) and found.limit == "steps":
+        table.exhausted.add(job.id)
+    if not isinstance(found, Tidied):
+        return 0
+    for move in found.moves:
+        run = move.one.run
+        table.stop(run, Stop(run.job, Why.MOVED, job.id, moved(move, found, table.now)))
+    table.claim(job, Fit(found.placement, want.size), [move.one.run.job for move in found.moves], table.now)
+    for move in found.moves:
+        _keep_place(table, move.one.run.job, Fit(move.into, move.one.gpus))
+    return len(found.moves)
+
+
+def _keep_place(table: Table, number: int, fit: Fit) -> None:
+    """Its new place is kept for who moves; its quota it still holds. It goes on there as soon as it has stopped."""
+    run = table.running[number]
+    table.claims[number] = Claim(number, fit.placement.seats, (number,), table.now)
+    table.board.take(fit.placement.seats, run.request, firm=not run.preemptible)
+    table.rules.started(run, fit.kind, fit.gpus, coming=True)

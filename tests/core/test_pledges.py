@@ -1,0 +1,30 @@
+"""Quota that is pledged to places being made: nobody else of the same share takes it meanwhile."""
+
+from scheduler.core.model import Share, Team
+from scheduler.core.pledges import Pledges
+from scheduler.core.policy import Policy
+from scheduler.core.quota import Books
+from tests.core.builders import job, run, seat
+
+H = "H100"
+TEAMS = [Team("own", quota={H: Share(8, None, None)}), Team("other", quota={H: Share(8, None, None)})]
+
+
+def test_two_places_in_the_making_are_both_kept_from_who_would_borrow() -> None:
+    """Eight of eight are held; two by two leave for two that must not borrow; a third would, and one of them could not start."""
+    leaving = [run(number, [seat(number, "01")], team="own") for number in (1, 2)]
+    staying = run(3, [seat(3, "0123")], team="own")
+    books = Books(TEAMS, {H: 16}, [*leaving, staying])
+    pledges = Pledges(books, Policy())
+    for number, gone in ((11, leaving[0]), (12, leaving[1])):
+        worn = job(number, team="own", gpus=2, stops_today=3)  # nobody may stop it any more today
+        books.take("own", H, 2)  # its place is on the books as soon as it is being made
+        pledges.add(worn, H, 2, [gone])
+    borrower = job(13, team="own", gpus=1)
+    broken = pledges.broken(borrower, H, 1)
+    assert broken is not None
+    assert broken.id == 11
+    assert pledges.broken(job(14, team="other", gpus=1), H, 1) is None  # another share
+    assert pledges.broken(borrower, H, 1, [staying]) is None  # more than it needs would leave for it
+    books.give("own", H, 4)  # half of what stays ends
+    assert pledges.broken(borrower, H, 1) is None
