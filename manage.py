@@ -16,6 +16,7 @@ WORDS = {
     ),
     "lock": ("portal.checks", "refresh requirements.lock"),
     "bench": ("portal.bench", "measure"),
+    "replay": ("portal.replay.command", "try a policy on a recorded workload, with a pretend clock"),
 }
 
 
