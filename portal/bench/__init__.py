@@ -2,9 +2,12 @@
 
 import sys
 
-from portal.bench import latency
+from portal.bench import latency, planner
 
-WORDS = {"latency": (latency.main, "submit over the API to the first rank running, on the embedded default")}
+WORDS = {
+    "latency": (latency.main, "submit over the API to the first rank running, on the embedded default"),
+    "planner": (planner.main, "one round of the planner and its searches, against the goals"),
+}
 
 
 def main(argv: list[str]) -> int:
