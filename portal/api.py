@@ -19,8 +19,10 @@ from portal.accounts.may import may, may_call
 from portal.accounts.models import Token
 from portal.agents.api import router as agents_router
 from portal.cluster.api import router as cluster_router
+from portal.cycle.api import router as cycle_router
 from portal.errors import NotFound, Refusal
 from portal.jobs.api import router as jobs_router
+from portal.quotas.api import router as quotas_router
 
 MOST_ERRORS = 20  # of one request: a body full of misspelt fields gets no answer larger than itself
 
@@ -61,6 +63,8 @@ api = NinjaAPI(  # type: ignore[misc]  # its docs_decorator is typed for one kin
 api.add_router("", jobs_router)
 api.add_router("", cluster_router)
 api.add_router("", accounts_router)
+api.add_router("", quotas_router)
+api.add_router("", cycle_router)
 api.add_router("/agent", agents_router)
 
 nowhere = Router(auth=None)  # the last to be asked: what no other address answers

@@ -15,7 +15,8 @@ PEOPLE = {
     "finance": ("ines@example.org", "Ines Duarte"),
     "administrator": ("noor@example.org", "Noor Haddad"),
 }
-QUOTAS = {"vision": 48, "language": 48}
+# What each owns of the 64 GPUs, and how far above that it may go while the other leaves some idle.
+QUOTAS = {"vision": {"nominal": 40, "borrow": 24}, "language": {"nominal": 24, "borrow": 40}}
 H100_MICROS_PER_HOUR = 2_600_000
 
 
@@ -61,10 +62,8 @@ def _prices() -> None:
     from portal.quotas.models import Quota
     from portal.showback.models import Rate
 
-    for team, nominal in QUOTAS.items():
-        Quota.objects.get_or_create(
-            team=Team.objects.get(name=team), gpu_type="H100", defaults={"nominal": nominal}
-        )
+    for team, terms in QUOTAS.items():
+        Quota.objects.get_or_create(team=Team.objects.get(name=team), gpu_type="H100", defaults=terms)
     if not Rate.objects.filter(gpu_type="H100").exists():
         Rate.objects.create(gpu_type="H100", micros_per_hour=H100_MICROS_PER_HOUR, valid_from=timezone.now())
 

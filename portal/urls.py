@@ -10,5 +10,6 @@ urlpatterns = [
     path("", include("portal.accounts.urls")),
     path("", include("portal.quotas.urls")),
     path("", include("portal.jobs.urls")),
+    path("", include("portal.cycle.urls")),
     path("", include("portal.cluster.urls")),
 ]

@@ -61,12 +61,18 @@ class Team(models.Model):
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children"
     )
     kind = models.PositiveSmallIntegerField(default=0)  # its colour everywhere: k1 to k7, 0 = others
+    weight = models.FloatField(default=1.0)  # its part of what nobody was promised; 0 = comes last
+    priority = models.SmallIntegerField(default=0)  # what is left over goes to the higher first
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 condition=~models.Q(parent=models.F("id")), name="team_is_not_its_own_parent"
-            )
+            ),
+            # Not a number and infinity are greater than every number, for PostgreSQL too.
+            models.CheckConstraint(
+                condition=models.Q(weight__gte=0, weight__lte=1_000_000), name="team_weight_is_a_number"
+            ),
         ]
         ordering = ["name"]
 

@@ -109,7 +109,7 @@ def person(number: int) -> User:
 
 def team_named(name: str) -> Team:
     """The team of this name, with its parent."""
-    found = Team.objects.select_related("parent").filter(name=name).first()
+    found = Team.objects.select_related("parent").filter(name=name).first() if name.isprintable() else None
     if found is None:
         raise NotFound(f"There is no team {name[:40]}.")
     return found

@@ -64,6 +64,11 @@ RULES: dict[str, Rule] = {
     "job.log": _who(Role.OWNER, Role.MEMBER, Role.LEAD, Role.ADMINISTRATOR),
     "job.cancel": _who(Role.OWNER, Role.LEAD, Role.ADMINISTRATOR, scope=WRITE),
     "queue.see": _who(Role.PERSON),
+    # what is promised
+    "policy.see": _who(Role.PERSON),
+    "policy.change": _who(Role.ADMINISTRATOR, scope=ADMINISTER),
+    "quota.see": _who(Role.PERSON),
+    "quota.change": _who(Role.ADMINISTRATOR, scope=ADMINISTER),
     # machines
     "cluster.see": _who(Role.PERSON),
     "node.see": _who(Role.PERSON),

@@ -37,9 +37,14 @@ def wanted(node_ids: Iterable[int]) -> dict[int, tuple[RunWanted, ...]]:
     for seat in live_seats(node_ids).defer("spec").order_by("run_id"):
         want = "stop" if seat.run.phase == Run.Phase.STOPPING else "run"
         found.setdefault(seat.node_id, []).append(
-            RunWanted(seat.run_id, seat.run.epoch, seat.digest, want=want, grace_s=float(GRACE_S))
+            RunWanted(seat.run_id, seat.run.epoch, seat.digest, want=want, grace_s=grace_s(seat.run))
         )
     return {node: tuple(runs) for node, runs in found.items()}
+
+
+def grace_s(run: Run) -> float:
+    """How long its ranks have to end by themselves."""
+    return float(GRACE_S if run.grace_s is None else run.grace_s)
 
 
 def to_knock_at(now: datetime) -> list[int]:

@@ -16,7 +16,7 @@ from portal.agents.actions import close_fence
 from portal.agents.queries import live_seats, to_knock_at, with_stopping_runs
 from portal.cluster.models import Node
 from portal.cluster.queries import gpu_types
-from portal.cycle import apply, snapshot, watch
+from portal.cycle import apply, settle, snapshot, stops, watch
 from portal.cycle.models import Cycle
 from portal.errors import Conflict, Refusal
 from portal.jobs import actions as jobs
@@ -29,14 +29,19 @@ from portal.journal.models import Entry
 from scheduler.core.explain import sentence
 from scheduler.core.planner import plan
 from scheduler.core.possible import impossible
+from scheduler.core.table import Desk
 
 log = logging.getLogger(__name__)
 
 THE_CYCLE = 0x62657274  # the advisory lock: one cycle at a time, whoever runs it
 WAIT_MS = 5_000
 KEPT = timedelta(days=7)
+DESK = Desk()  # what follows from nodes and teams alone: worked out again only when they change
 # Which field of a request stands in the way for good; a quota is too small for the whole of it.
-OBSTACLE_IN = {"type": "gpu_type", "node": "gpus_per_node", "nodes": "nodes"}
+OBSTACLE_IN = {
+    "type": "gpu_type", "node": "gpus_per_node", "nodes": "nodes", "duration": "limit_s", "firm": "limit_s",
+    "jobs": "tier", "kept": "tier",
+}  # fmt: skip
 
 
 def turn(*, now: datetime) -> Cycle | None:
@@ -48,9 +53,14 @@ def turn(*, now: datetime) -> Cycle | None:
         watch.lose_the_silent(now=now)
         watch.stop_the_overdue(now=now)
         snap = snapshot.take(now=now)
-        decided = plan(snap)
-        nodes, skipped = apply.starts(decided, now=now)
+        decided = plan(snap, DESK)
+        nodes, skipped = apply.starts(decided, caps=snap.policy.max_duration_s, now=now)
+        with transaction.atomic():  # whose place is being made is known as soon as anybody is asked to go
+            stopped = stops.ask(decided.stops, grace_s=snap.policy.grace_s, now=now)
+            settle.keep_intent(decided)
         changed = apply.verdicts(decided.verdicts, now=now)
+        settle.keep_line(decided)
+        settle.read_meter(snap.usage, half_life_s=snap.policy.half_life_s, now=now)
     # Commits are done: the orders that follow can only tell of them.
     orders.send(nodes | set(with_stopping_runs()) | set(to_knock_at(now)), now=now)
     cycle = Cycle(
@@ -59,8 +69,9 @@ def turn(*, now: datetime) -> Cycle | None:
         waiting=len(snap.waiting),
         started=len(decided.starts) - skipped,
         skipped=skipped,
+        stopped=stopped,
     )
-    if decided.starts or changed:
+    if decided.starts or stopped or changed:
         cycle.save()
     return cycle
 

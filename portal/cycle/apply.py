@@ -1,106 +1,92 @@
-"""A plan to rows: each gang in a transaction of its own, and verdicts in bulk where they changed."""
+"""A plan to rows: gangs in batches, each whole or not at all, and verdicts in bulk where they changed."""
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, Max
 
 from portal.cluster.models import SILENT_AFTER, Gpu, Node
-from portal.jobs.models import Hold, Job, Rank, Run, Seat
-from portal.jobs.spec import Place, spec
-from portal.journal.actions import note
-from portal.journal.models import Entry
-from scheduler.core.model import Plan, Start, Verdict
-from scheduler.wire import digest
+from portal.cycle.seating import Caps, Gang, seat
+from portal.jobs.models import Job
+from portal.jobs.spec import Place
+from scheduler.core.reasons import Reason
+from scheduler.core.verbs import Plan, Start, Verdict
 
 log = logging.getLogger(__name__)
 
+# Long enough to save statements, short enough that beats of the nodes it locks do not wait long.
+BATCH = 100
 
-class Stale(Exception):
-    """The plan was made of facts that no longer hold; the next cycle plans anew."""
 
-
-def starts(plan: Plan, *, now: datetime) -> tuple[set[int], int]:
+def starts(plan: Plan, *, caps: Caps, now: datetime) -> tuple[set[int], int]:
     """Carry out what still can be; returns the nodes that need orders, and how many starts were refused."""
-    nodes: set[int] = set()
-    skipped = 0
-    for start in plan.starts:
-        try:
-            with transaction.atomic():
-                _start(start, now)
-        except (Stale, IntegrityError) as why:  # IntegrityError: gpu_held_once said no
-            log.info("start of job %s skipped: %s", start.job, why)
-            skipped += 1
-        else:
-            nodes |= {seat.node for seat in start.seats}
-    return nodes, skipped
+    done: list[Start] = []
+    for first in range(0, len(plan.starts), BATCH):
+        done += _together(plan.starts[first : first + BATCH], caps, now)
+    return {seat.node for start in done for seat in start.seats}, len(plan.starts) - len(done)
 
 
-def _start(start: Start, now: datetime) -> None:
-    ours = Job.objects.filter(pk=start.job, version=start.job_version, phase=Job.Phase.WAITING)
-    changed = ours.update(
-        phase=Job.Phase.STARTING, version=F("version") + 1, reason="", reason_numbers={}, reason_since=None
-    )
-    if not changed:
-        raise Stale("the job changed")
-    job = Job.objects.select_related("team", "user").get(pk=start.job)
-    places = _places(start, now)
-    epoch = (Run.objects.filter(job=job).aggregate(last=Max("epoch"))["last"] or 0) + 1
-    run = Run.objects.create(job=job, epoch=epoch, created_at=now)
-    Hold.objects.bulk_create(Hold(run=run, gpu=gpu, held_from=now) for place in places for gpu in place.gpus)
-    _seat_ranks(job, run, places)
-    where = ", ".join(_names(places))
-    sentence = f"Run {epoch} given {job.gpus} GPU{'s' * (job.gpus > 1)} on {where}"
-    note(about=(Entry.Kind.JOB, job.pk), verb="placed", now=now, sentence=sentence, facts={"run": run.pk})
+def _together(batch: Sequence[Start], caps: Caps, now: datetime) -> list[Start]:
+    """One transaction for all of them; where the database refuses, for each half, down to the one it means."""
+    try:
+        with transaction.atomic():
+            return _carry_out(batch, caps, now)
+    except IntegrityError as why:  # gpu_held_once said no
+        if len(batch) == 1:
+            log.info("start of job %s skipped: %s", batch[0].job, why)
+            return []
+    half = len(batch) // 2
+    return _together(batch[:half], caps, now) + _together(batch[half:], caps, now)
 
 
-def _places(start: Start, now: datetime) -> list[Place]:
-    """The seats' nodes, locked in the order of their ids, and their GPUs."""
-    ids = sorted(seat.node for seat in start.seats)
-    usable = Node.objects.select_for_update().filter(
+def _carry_out(batch: Sequence[Start], caps: Caps, now: datetime) -> list[Start]:
+    """Those whose facts still hold; the locks keep them so until the commit. Jobs first, then nodes by id."""
+    jobs = _jobs(batch)
+    nodes = _usable({seat.node for start in batch for seat in start.seats}, now)
+    gpus = {(gpu.node_id, gpu.slot): gpu for gpu in Gpu.objects.filter(node__in=nodes, retired_at=None)}
+    able: list[Start] = []
+    gangs: list[Gang] = []
+    for start in batch:
+        job, places = jobs.get(start.job), _places(start, nodes, gpus)
+        if job is None or job.version != start.job_version or places is None:
+            log.info("start of job %s skipped: its facts no longer hold", start.job)
+            continue
+        able.append(start)
+        gangs.append(Gang(job, places, start.on_recall))
+    if gangs:
+        seat(gangs, names={pk: node.name for pk, node in nodes.items()}, caps=caps, now=now)
+    return able
+
+
+def _jobs(batch: Sequence[Start]) -> dict[int, Job]:
+    rows = Job.objects.select_for_update(of=("self",)).select_related("team", "user")
+    waiting = rows.filter(pk__in=[start.job for start in batch], phase=Job.Phase.WAITING)
+    return {job.pk: job for job in waiting.order_by("pk")}
+
+
+def _usable(ids: Iterable[int], now: datetime) -> dict[int, Node]:
+    rows = Node.objects.select_for_update(no_key=True).filter(
         pk__in=ids,
         approved_at__isnull=False,
         drained_at=None,
         lost_at=None,
         last_seen_at__gte=now - SILENT_AFTER,
     )
-    nodes = {node.pk: node for node in usable.order_by("pk")}
-    if len(nodes) != len(ids):
-        raise Stale("a node is no longer ready")
-    gpus = {(gpu.node_id, gpu.slot): gpu for gpu in Gpu.objects.filter(node__in=ids, retired_at=None)}
+    return {node.pk: node for node in rows.only("name", "address").order_by("pk")}
+
+
+def _places(start: Start, nodes: dict[int, Node], gpus: dict[tuple[int, int], Gpu]) -> Sequence[Place] | None:
+    """The seats with their GPUs; None where a node is no longer ready or a GPU no longer there."""
     try:
         return [
             Place(seat.node, nodes[seat.node].address, [gpus[seat.node, slot] for slot in seat.slots])
             for seat in start.seats
         ]
     except KeyError:
-        raise Stale("a GPU is no longer there") from None
-
-
-def _seat_ranks(job: Job, run: Run, places: Sequence[Place]) -> None:
-    seats = []
-    for node_rank, place in enumerate(places):
-        words = spec(job=job, run=run, places=places, node_rank=node_rank)
-        seats.append(
-            Seat(run=run, node_id=place.node_id, node_rank=node_rank, spec=words, digest=digest(words))
-        )
-    Seat.objects.bulk_create(seats)
-    Rank.objects.bulk_create(
-        Rank(run=run, seat=seat, rank=each["rank"], local_rank=each["local_rank"], gpu=gpu)
-        for seat, place in zip(seats, places, strict=True)
-        for each, gpu in zip(seat.spec["ranks"], place.gpus, strict=True)
-    )
-
-
-def _names(places: Sequence[Place]) -> list[str]:
-    shown = [place.gpus[0].node_id for place in places[:8]]
-    names = dict(Node.objects.filter(pk__in=shown).values_list("pk", "name"))
-    more = [f"{len(places) - 8} more"] if len(places) > 8 else []
-    return [names[pk] for pk in shown] + more
+        return None
 
 
 # Compare-and-set for all of them at once: a job that changed since the snapshot keeps what it says now.
@@ -123,24 +109,37 @@ def verdicts(found: Sequence[Verdict], *, now: datetime) -> int:
         job: told
         for job, *told in rows.values_list("pk", "reason", "reason_numbers", "ahead_jobs", "ahead_gpus")
     }
-    news = [verdict for verdict in found if known.get(verdict.job, _told(verdict)) != _told(verdict)]
+    told = [(verdict, _told(verdict, known.get(verdict.job), now)) for verdict in found]
+    news = [(verdict, said) for verdict, said in told if known.get(verdict.job, said) != said]
     if not news:
         return 0
+    reasons, numbers, ahead_jobs, ahead_gpus = zip(*(said for _, said in news), strict=True)
     with connection.cursor() as cursor:
         cursor.execute(
             WRITE,
             {
                 "now": now,
-                "jobs": [verdict.job for verdict in news],
-                "versions": [verdict.job_version for verdict in news],
-                "reasons": [verdict.reason.value for verdict in news],
-                "numbers": [json.dumps(dict(verdict.numbers)) for verdict in news],
-                "ahead_jobs": [verdict.ahead_jobs for verdict in news],
-                "ahead_gpus": [verdict.ahead_gpus for verdict in news],
+                "jobs": [verdict.job for verdict, _ in news],
+                "versions": [verdict.job_version for verdict, _ in news],
+                "reasons": list(reasons),
+                "numbers": [json.dumps(each) for each in numbers],
+                "ahead_jobs": list(ahead_jobs),
+                "ahead_gpus": list(ahead_gpus),
             },
         )
         return int(cursor.rowcount)
 
 
-def _told(verdict: Verdict) -> list[Any]:
-    return [verdict.reason, dict(verdict.numbers), verdict.ahead_jobs, verdict.ahead_gpus]
+def _told(verdict: Verdict, before: list[Any] | None, now: datetime) -> list[Any]:
+    """As the row keeps it: reason, numbers, jobs and GPUs ahead."""
+    numbers = dict(verdict.numbers)
+    if verdict.reason is Reason.NOT_REACHED and before is not None:
+        numbers |= _last_answer(before[0], before[1], now)
+    return [verdict.reason.value, numbers, verdict.ahead_jobs, verdict.ahead_gpus]
+
+
+def _last_answer(reason: str, numbers: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """What a round that did not come to a job leaves standing: the answer before it, and until when it held."""
+    if reason == Reason.NOT_REACHED:
+        return {key: value for key, value in numbers.items() if key.startswith("last_")}
+    return {"last_code": reason, "last_numbers": numbers, "last_at": now.isoformat()} if reason else {}

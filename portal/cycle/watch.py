@@ -74,5 +74,5 @@ def stop_the_overdue(*, now: datetime) -> int:
     limited = Run.objects.filter(phase=Run.Phase.RUNNING, job__limit_s__isnull=False).select_related("job")
     for run in limited.defer("job__command", "job__env"):
         if run.started_at and now - run.started_at >= timedelta(seconds=run.job.limit_s or 0):
-            stopped += runs.begin_to_end(run=run, cause=Run.Cause.LIMIT)
+            stopped += runs.begin_to_end(run=run, cause=Run.Cause.LIMIT, now=now)
     return stopped

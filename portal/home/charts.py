@@ -6,18 +6,23 @@ from dataclasses import dataclass
 from portal import words
 from portal.home.spending import Spent
 from portal.jobs.capacity import Level
+from portal.jobs.charts import anchor, limit_shown
 from portal.showback.pricing import Bill
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaBar:
-    """What a team, with all below it, holds of its quota of one type."""
+    """What a team, with all below it, holds of its quota of one type; places in percent of all it may hold."""
 
     team: str
     gpu_type: str
-    width: str  # of the held part
+    used: str  # where its own part ends
+    held_to: str  # where what it borrowed ends
+    mark: str  # where its own quota ends
+    anchor: str  # to which side of the mark its number stands
     held: int
     nominal: int
+    limit: int | None  # with all that it may borrow, where there is room for it
     text: str
     said: str
 
@@ -28,24 +33,35 @@ def quota_bars(levels: Iterable[Level]) -> list[QuotaBar]:
 
 
 def _bar(level: Level) -> QuotaBar:
-    part = min(1.0, level.held / level.nominal) if level.nominal else float(level.held > 0)
-    over = level.held - level.nominal
-    rest = (
-        f"{words.count(over)} over"
-        if over > 0
-        else f"{words.count(-over)} left"
-        if over
-        else "all of it held"
-    )
+    whole = max(level.limit or level.nominal, level.held, 1)
+    rest = _rest(level)
     return QuotaBar(
         team=level.team,
         gpu_type=level.gpu_type,
-        width=f"{100 * part:.4g}%",
+        used=_percent(min(level.held, level.nominal), whole),
+        held_to=_percent(level.held, whole),
+        mark=_percent(level.nominal, whole),
         held=level.held,
         nominal=level.nominal,
+        anchor=anchor(level),
+        limit=limit_shown(level),
         text=rest,
         said=f"{level.team}: {level.held} of {level.nominal} {level.gpu_type} held, {rest}",
     )
+
+
+def _rest(level: Level) -> str:
+    if level.limit is not None and level.held > level.limit:
+        return f"{words.count(level.held - level.limit)} over"
+    may = {0: "", None: ", may borrow"}.get(level.borrow, f", may borrow {words.count(level.borrow)}")
+    if level.borrowed:
+        of = "" if level.borrow is None else f" of at most {words.count(level.borrow)}"
+        return f"{words.count(level.borrowed)} borrowed{of}"
+    return f"{words.count(level.left)} left{may}" if level.left else f"all of it held{may}"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.4g}%"
 
 
 @dataclass(frozen=True, slots=True)

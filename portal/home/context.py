@@ -13,10 +13,11 @@ from portal.cluster.queries import pending_count
 from portal.home import queries
 
 THEMES = ("light", "dark")
+POLICY_PAGES = frozenset({"policy", "policy-change", "policy-version", "policy-restore"})
 CLUSTER_PAGES = frozenset({"cluster", "node", "node-drain", "node-resume", "node-approve"})
 PEOPLE_PAGES = frozenset(
     {"people", "person", "person-new", "person-page", "person-password", "person-team"}
-    | {"team", "team-new", "team-parent", "team-quotas", "team-members"}
+    | {"team", "team-new", "team-parent", "team-quotas", "team-surplus", "team-members"}
 )
 
 
@@ -85,6 +86,7 @@ class Frame:
             Link("queue", "Queue", "queue", frozenset({"queue"}), _number(counts.waiting), "waiting"),
             Link("cluster", "Cluster", "grid", CLUSTER_PAGES,
                  _number(new_nodes), "new nodes to approve"),
+            Link("policy", "Policy", "tune", POLICY_PAGES),
         )  # fmt: skip
 
     @cached_property

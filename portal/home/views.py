@@ -14,7 +14,8 @@ from portal.home import asks, charts, queries, spending
 from portal.home.live import answer
 from portal.jobs.capacity import levels, rooms
 from portal.jobs.models import Job
-from portal.jobs.queries import costs, why
+from portal.jobs.queries import costs
+from portal.jobs.waits import Wait, waits_of
 from portal.showback.pricing import Bill
 
 SHOWN_ASKS = 6
@@ -68,19 +69,21 @@ def _work(request: PersonRequest, now: datetime) -> dict[str, Any]:
     found = queries.live_jobs(request.standing, of_team=of_team)
     jobs = list(found[: queries.JOBS_SHOWN])
     bills, places = costs([job.pk for job in jobs], now=now), queries.places(jobs)
+    waits = waits_of(jobs, request.standing, now=now)
     return {
         "whose": "team" if of_team else "mine", "totals": queries.totals(found), "may_submit": own,
-        "lines": [_line(job, bills.get(job.pk, Bill()), places.get(job.pk, []), now) for job in jobs],
+        "lines": [
+            _line(job, bills.get(job.pk, Bill()), places.get(job.pk, []), waits.get(job.pk)) for job in jobs
+        ],
         "again": queries.start_again(request.user),
     }  # fmt: skip
 
 
-def _line(job: Job, bill: Bill, nodes: list[str], now: datetime) -> dict[str, Any]:
-    reason = why(job, now=now)
+def _line(job: Job, bill: Bill, nodes: list[str], wait: Wait | None) -> dict[str, Any]:
     # A job that waits again began once, but that run is over.
-    began: datetime | None = None if reason else getattr(job, "began_at", None)
+    began: datetime | None = None if wait else getattr(job, "began_at", None)
     return {
-        "job": job, "bill": bill, "nodes": nodes, "began": began, "why": reason["sentence"] if reason else "",
+        "job": job, "bill": bill, "nodes": nodes, "began": began, "why": wait.sentence if wait else "",
         "ends": began + timedelta(seconds=job.limit_s) if began and job.limit_s else None,
     }  # fmt: skip
 

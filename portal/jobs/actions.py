@@ -86,7 +86,7 @@ def cancel(*, job: Job, by: User, now: datetime) -> Job:
         )
     else:
         run = Run.objects.exclude(phase=Run.Phase.ENDED).get(job=job)
-        changed = runs.begin_to_end(run=run, cause=Run.Cause.CANCELLED)
+        changed = runs.begin_to_end(run=run, cause=Run.Cause.CANCELLED, now=now)
     if changed:
         note(
             about=(Entry.Kind.JOB, job.pk),

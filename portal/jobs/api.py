@@ -14,6 +14,7 @@ from portal.jobs import actions, logs, queries, shown
 from portal.jobs.ask import Ask
 from portal.jobs.models import Job
 from portal.jobs.pages import after, cursor_of
+from portal.jobs.waits import wait_of
 
 router = Router(tags=["jobs"])
 
@@ -51,6 +52,7 @@ class JobOut(Schema):
 class JobMore(JobOut):
     command: str
     env: dict[str, str]
+    stops: int = Field(description="how often a run of it was stopped for other jobs")
     runs: list[dict[str, Any]]
     why: dict[str, Any] | None
     cost: dict[str, Any]
@@ -110,7 +112,7 @@ def submit(request: PersonRequest, asked: JobIn) -> Status[Any]:
     ask = Ask(**asked.dict(exclude={"team"}), team=team)
     now = timezone.now()
     job = cycle.submit(ask=ask, by=request.user, now=now, key=request.headers.get("Idempotency-Key", ""))
-    return Status(201, shown.whole(job, now=now, inside=True))
+    return Status(201, shown.whole(job, request.standing, now=now))
 
 
 @router.get("/jobs", response=JobPage)
@@ -137,8 +139,7 @@ def list_jobs(request: PersonRequest, wanted: Query[JobFilter]) -> dict[str, Any
 def get_job(request: PersonRequest, number: int) -> dict[str, Any]:
     """One job with its runs, why it waits, and what it cost."""
     job = queries.job_for(request.standing, "job.see", number)
-    inside = request.standing.may("job.log", team_id=job.team_id, owner_id=job.user_id)
-    return shown.whole(job, now=timezone.now(), inside=inside)
+    return shown.whole(job, request.standing, now=timezone.now())
 
 
 @router.post("/jobs/{number}/cancel", response=JobOut)
@@ -154,8 +155,8 @@ def cancel(request: PersonRequest, number: int) -> dict[str, Any]:
 def why(request: PersonRequest, number: int) -> dict[str, Any]:
     """Why the job waits: a code, a sentence, and the numbers in it."""
     job = queries.job_for(request.standing, "job.see", number)
-    found = queries.why(job, now=timezone.now())
-    return {"waiting": found is not None, "why": found}
+    found = wait_of(job, request.standing, now=timezone.now())
+    return {"waiting": found is not None, "why": found.plain if found else None}
 
 
 @router.get("/jobs/{number}/logs", response=LogOut)

@@ -84,10 +84,20 @@ class Level:
     gpu_type: str
     nominal: int
     held: int
+    borrow: int | None = 0  # None: without limit
 
     @property
     def left(self) -> int:
         return max(0, self.nominal - self.held)
+
+    @property
+    def limit(self) -> int | None:
+        """What it may hold with all that it may borrow."""
+        return None if self.borrow is None else self.nominal + self.borrow
+
+    @property
+    def borrowed(self) -> int:
+        return max(0, self.held - self.nominal)
 
 
 def levels(team_ids: Iterable[int], gpu_types: Sequence[str] = ()) -> dict[int, list[Level]]:
@@ -106,7 +116,7 @@ def levels(team_ids: Iterable[int], gpu_types: Sequence[str] = ()) -> dict[int, 
         nominal.setdefault(quota.team_id, []).append(quota)
     return {
         pk: [
-            Level(teams[above].name, quota.gpu_type, quota.nominal, held[above, quota.gpu_type])
+            Level(teams[above].name, quota.gpu_type, quota.nominal, held[above, quota.gpu_type], quota.borrow)
             for above in lines[pk]
             for quota in nominal.get(above, ())
             if not gpu_types or quota.gpu_type in gpu_types

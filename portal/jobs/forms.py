@@ -24,9 +24,9 @@ PART = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s*([a-z]+)")
 # Where a refusal names a field of the request, and the form calls it otherwise.
 FIELDS = {"limit_s": "limit", "Idempotency-Key": None}
 TIER_NOTES = {
-    "production": "goes before all others",
-    "standard": "goes after production",
-    "opportunistic": "goes when nobody else waits",
+    "production": "goes first, and nobody stops it",
+    "standard": "inside quota no other team stops it",
+    "opportunistic": "goes last, and makes way for others",
 }
 
 
@@ -126,7 +126,8 @@ class SubmitForm(forms.Form):
     )  # fmt: skip
     limit = forms.CharField(
         label="Time limit", required=False, max_length=60,
-        help_text="The run is stopped after this. Such as 90 min, 24 h or 2 d 12 h; empty for none.",
+        help_text="The run is stopped after this. Such as 90 min, 24 h or 2 d 12 h; empty for none. "
+        "With one it may start in gaps; without one it may be called back for an older job.",
     )  # fmt: skip
     env = Text(
         rows=4, label="Environment", required=False,

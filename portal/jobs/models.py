@@ -2,11 +2,17 @@
 
 from django.conf import settings
 from django.contrib.postgres.constraints import ExclusionConstraint
-from django.contrib.postgres.fields import DateTimeRangeField, RangeBoundary, RangeOperators
+from django.contrib.postgres.fields import (
+    ArrayField,
+    DateTimeRangeField,
+    RangeBoundary,
+    RangeOperators,
+)
 from django.db import models
 from django.db.models import F, Func, Q
 
 OVER = ("finished", "failed", "cancelled")
+FOR_OTHERS = ("preempted", "reclaimed", "recalled", "moved")  # causes by which a run ends for another job
 
 
 # tstzrange(from, until): an empty end means for ever.
@@ -50,6 +56,7 @@ class Job(models.Model):
     version = models.PositiveBigIntegerField(default=1)  # compare-and-set: every write raises it
     submitted_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
+    stops = models.PositiveIntegerField(default=0)  # how often a run of it was stopped for others
     idempotency_key = models.CharField(max_length=100, blank=True)
     ask_digest = models.CharField(max_length=64, blank=True)  # what was asked under that key
 
@@ -107,13 +114,22 @@ class Run(models.Model):
         CANCELLED = "cancelled", "Cancelled"
         LIMIT = "limit", "Time limit reached"
         NODE_LOST = "node_lost", "A node was lost"
+        PREEMPTED = "preempted", "Stopped for a higher tier"
+        RECLAIMED = "reclaimed", "Gave lent capacity back to its team"
+        RECALLED = "recalled", "Made way for an older job"
+        MOVED = "moved", "Moved to make room"
 
     job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="runs")
     epoch = models.PositiveIntegerField()
     phase = models.CharField(max_length=10, choices=Phase.choices, default=Phase.STARTING)
     cause = models.CharField(max_length=16, choices=Cause.choices, blank=True)  # set when it begins to end
+    on_recall = models.BooleanField(default=False)  # it started ahead of an older job, and may be called back
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)  # every rank runs
+    asked_at = models.DateTimeField(
+        null=True, blank=True
+    )  # to end; from then on `grace_s` is its time for that
+    grace_s = models.PositiveIntegerField(null=True, blank=True)  # empty: the usual, see spec.py
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -211,10 +227,51 @@ class Hold(models.Model):
                 name="hold_ends_after_it_began",
             ),
         ]
-        indexes = [models.Index(fields=["gpu"], condition=Q(released_at=None), name="hold_live")]
+        indexes = [
+            models.Index(fields=["gpu"], condition=Q(released_at=None), name="hold_live"),
+            models.Index(
+                fields=["released_at"], condition=Q(released_at__isnull=False), name="hold_by_release"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.gpu} held by {self.run}"
+
+
+class Receipt(models.Model):
+    """Why a run was stopped for another job: by which rule, what that lost, and what else was considered."""
+
+    run = models.OneToOneField(Run, on_delete=models.PROTECT, related_name="receipt")
+    at = models.DateTimeField()
+    why = models.CharField(max_length=16)  # the run's cause, also when a cancel came on top of it
+    for_job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="made_room")
+    lost_gpu_ms = models.PositiveBigIntegerField()
+    rule = models.JSONField(default=dict)
+    rejected = models.JSONField(default=list)  # other ways to make room, each with its cost
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(why__in=FOR_OTHERS), name="receipt_is_for_a_stop_for_others")
+        ]
+        indexes = [models.Index(fields=["at"], name="receipt_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.run} {self.why} for job {self.for_job_id}"
+
+
+class Line(models.Model):
+    """The order of the newest plan: jobs that wait and may be considered, first to last; one row."""
+
+    ONLY = 1
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY)
+    jobs = ArrayField(models.BigIntegerField(), default=list)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="line_has_one_row")]
+
+    def __str__(self) -> str:
+        return f"a line of {len(self.jobs)}"
 
 
 class LogChunk(models.Model):

@@ -1,37 +1,25 @@
-"""The planner's order as people see it: tier before arrival before number, and who is ahead of whom."""
+"""The planner's order as people see it: everybody's place in the newest plan, and who is ahead of whom."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db.models import Case, Count, F, IntegerField, Min, Q, QuerySet, Sum, Value, When
 
 from portal.accounts.queries import Standing
 from portal.jobs.listing import LIVE, with_newest_run
-from portal.jobs.models import Job
-from scheduler.core.explain import sentence
+from portal.jobs.models import Job, Line
+from portal.jobs.waits import Wait, waits_of
 from scheduler.core.reasons import Reason
 
 TIERS = (Job.Tier.PRODUCTION, Job.Tier.STANDARD, Job.Tier.OPPORTUNISTIC)  # who goes first
 PLACED = tuple(phase for phase in LIVE if phase != Job.Phase.WAITING)
+TURN = {tier.value: place for place, tier in enumerate(TIERS)}
 STRETCH = 100  # rows shown at once
-GPUS = Sum(F("nodes") * F("gpus_per_node"))
 RANK = Case(
     *[When(tier=tier, then=Value(place)) for place, tier in enumerate(TIERS)], output_field=IntegerField()
 )
-
-
-def in_order(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """The same order as scheduler.core.order.first_come."""
-    return jobs.annotate(tier_rank=RANK).order_by("tier_rank", "submitted_at", "pk")
-
-
-def before(job: Job) -> QuerySet[Job]:
-    """The waiting jobs that the planner looks at before this one, and that accept a GPU type it accepts."""
-    higher = TIERS[: TIERS.index(Job.Tier(job.tier))]
-    earlier = Q(submitted_at__lt=job.submitted_at) | Q(submitted_at=job.submitted_at, pk__lt=job.pk)
-    jobs = Job.objects.filter(phase=Job.Phase.WAITING).filter(Q(tier__in=higher) | Q(earlier, tier=job.tier))
-    return jobs.filter(gpu_type__in=(job.gpu_type, "")) if job.gpu_type else jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +33,72 @@ class Ahead:
     named: tuple[Job, ...] = ()
 
 
+class Waits(NamedTuple):
+    """As much of a waiting job as its place in the order needs."""
+
+    pk: int
+    team: int
+    team_name: str
+    user: int
+    tier: str
+    gpu_type: str
+    gpus: int
+    reason: str
+    submitted_at: datetime
+
+
+def line() -> list[Waits]:
+    """Everybody who waits: whose place is being made, the newest plan's order, the new, the shut out; two queries."""
+    row = Line.objects.filter(pk=Line.ONLY).first()
+    place = {pk: number for number, pk in enumerate(row.jobs if row else ())}
+    rows = Job.objects.filter(phase=Job.Phase.WAITING).order_by().values_list(
+        "pk", "team_id", "team__name", "user_id", "tier", "gpu_type", F("nodes") * F("gpus_per_node"), "reason",
+        "submitted_at",
+    )  # fmt: skip
+    found = [Waits(*row) for row in rows]
+    return sorted(found, key=lambda one: (_stretch(one, place), place.get(one.pk, 0), _arrival(one)))
+
+
+def _stretch(one: Waits, place: Mapping[int, int]) -> int:
+    if one.reason == Reason.STOPPING_OTHERS:
+        return 0
+    if one.pk in place:
+        return 1
+    return 3 if one.reason else 2
+
+
+def _arrival(one: Waits) -> tuple[int, datetime, int]:
+    return TURN[one.tier], one.submitted_at, one.pk
+
+
+def before(job: Job) -> list[Waits]:
+    """Who is looked at before this one and accepts a GPU type it accepts; nobody where order is not what it waits for."""
+    everybody = line()
+    mine = next((number for number, one in enumerate(everybody) if one.pk == job.pk), 0)
+    ahead = [one for one in everybody[:mine] if one.reason != Reason.STOPPING_OTHERS]
+    return [one for one in ahead if not job.gpu_type or one.gpu_type in (job.gpu_type, "")]
+
+
 def ahead(job: Job, standing: Standing, *, names: int = 20) -> list[Ahead]:
-    """Who is ahead of a waiting job, by tier and team; two queries, however long the queue is."""
-    counted = before(job).values("team", "team__name", "tier").annotate(jobs=Count("pk"), wanted=GPUS)
-    mine = standing.teams("job.see")
-    seen = before(job) if mine is None else before(job).filter(Q(team__in=mine) | Q(user=standing.user))
-    named: dict[tuple[int, str], list[Job]] = {}
-    for one in in_order(seen).select_related("user").defer("command", "env")[:names]:
-        named.setdefault((one.team_id, one.tier), []).append(one)
-    rows = [
-        Ahead(row["team__name"], row["tier"], row["jobs"], row["wanted"], tuple(named.get((row["team"], row["tier"]), ())))
-        for row in counted.order_by()
+    """Who is ahead of a waiting job, by tier and team; three queries, however long the queue is."""
+    if job.reason and not job.ahead_jobs:
+        return []
+    found = before(job)
+    mine, me = standing.teams("job.see"), standing.user.pk
+    seen = [one.pk for one in found if mine is None or one.team in mine or one.user == me][:names]
+    rows = {
+        one.pk: one for one in Job.objects.filter(pk__in=seen).select_related("user").defer("command", "env")
+    }
+    groups: dict[tuple[int, str, str], list[Waits]] = {}
+    for one in found:
+        groups.setdefault((TURN[one.tier], one.team_name, one.tier), []).append(one)
+    return [
+        Ahead(
+            team, tier, len(each), sum(one.gpus for one in each),
+            tuple(rows[one.pk] for one in each if one.pk in rows),
+        )
+        for (_, team, tier), each in sorted(groups.items())
     ]  # fmt: skip
-    return sorted(rows, key=lambda row: (TIERS.index(Job.Tier(row.tier)), row.team))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +139,7 @@ class Row:
     known: bool  # name, owner and page are open to the reader
     mine: bool
     place: int = 0  # among those that wait, from 1
-    why: str = ""
+    wait: Wait | None = None
 
     @property
     def ends_by(self) -> datetime | None:
@@ -134,21 +175,24 @@ class Queue:
 
 
 def queue(standing: Standing, *, who: str, begin: int, now: datetime) -> Queue:
-    """Four queries, however long the queue is: all places, one stretch of rows, what is placed, the totals."""
-    line = in_order(Job.objects.filter(phase=Job.Phase.WAITING)).values_list("pk", "team_id", "user_id")
-    places = [(place, *row) for place, row in enumerate(line, 1)]
+    """Six queries, however long the queue is: all places, one stretch of rows, what is placed, the totals."""
+    places = list(enumerate(line(), 1))
     seen, me = standing.teams("job.see"), standing.user.pk
     sets = {
         "all": places,
-        "teams": [one for one in places if seen is None or one[2] in seen or one[3] == me],
-        "mine": [one for one in places if one[3] == me],
+        "teams": [each for each in places if seen is None or each[1].team in seen or each[1].user == me],
+        "mine": [each for each in places if each[1].user == me],
     }
-    shown = {pk: place for place, pk, *_ in sets[who][begin : begin + STRETCH]}
-    waiting = _readable(Job.objects.filter(pk__in=shown))
-    placed = _readable(Job.objects.filter(phase__in=PLACED))
+    shown = {one.pk: place for place, one in sets[who][begin : begin + STRETCH]}
+    waiting = list(_readable(Job.objects.filter(pk__in=shown, phase=Job.Phase.WAITING)))
+    waits = waits_of(waiting, standing, now=now)
+    placed = _readable(Job.objects.filter(phase__in=PLACED)).annotate(tier_rank=RANK)
     return Queue(
-        waiting=[_row(job, standing, now, shown[job.pk]) for job in waiting],
-        placed=[_row(job, standing, now) for job in placed[:STRETCH]],
+        waiting=[
+            _row(job, standing, shown[job.pk], waits.get(job.pk))
+            for job in sorted(waiting, key=lambda job: shown[job.pk])
+        ],
+        placed=[_row(job, standing) for job in placed.order_by("tier_rank", "submitted_at", "pk")[:STRETCH]],
         counts={name: len(rows) for name, rows in sets.items()} | {"shown": len(sets[who])},
         begin=begin,
         first_mine=sets["mine"][0][0] if sets["mine"] else 0,
@@ -157,13 +201,9 @@ def queue(standing: Standing, *, who: str, begin: int, now: datetime) -> Queue:
 
 
 def _readable(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    return with_newest_run(in_order(jobs)).select_related("team", "user").defer("command", "env")
+    return with_newest_run(jobs).select_related("team", "user").defer("command", "env")
 
 
-def _row(job: Job, standing: Standing, now: datetime, place: int = 0) -> Row:
+def _row(job: Job, standing: Standing, place: int = 0, wait: Wait | None = None) -> Row:
     known = standing.may("job.see", team_id=job.team_id, owner_id=job.user_id)
-    mine = job.user_id == standing.user.pk
-    why = (
-        sentence(Reason(job.reason), job.reason_numbers, now=now, yours=mine) if place and job.reason else ""
-    )
-    return Row(job, known, mine, place, why)
+    return Row(job, known, job.user_id == standing.user.pk, place, wait)

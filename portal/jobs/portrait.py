@@ -10,9 +10,12 @@ from django.urls import reverse
 
 from portal.accounts.queries import Standing
 from portal.errors import NotFound
-from portal.jobs import capacity, follow, gang, order, queries, story
+from portal.jobs import capacity, follow, gang, order, receipts, story
 from portal.jobs.lines import Line
-from portal.jobs.models import Job, Run
+from portal.jobs.models import FOR_OTHERS, Job, Run
+from portal.jobs.runs import WAITS_AGAIN
+from portal.jobs.spec import GRACE_S
+from portal.jobs.waits import Wait, wait_of
 from portal.journal.models import Entry
 from portal.journal.queries import about
 from portal.telemetry import charts as curves
@@ -58,7 +61,10 @@ class Portrait:
 
     @property
     def may_cancel(self) -> bool:
-        return not self.job.is_over and self.job.phase != Job.Phase.STOPPING and self._may("job.cancel")
+        """Also while it stops, if it would wait again after that."""
+        run = self.live_run if self.job.phase == Job.Phase.STOPPING else None
+        ends = run is not None and run.cause not in WAITS_AGAIN
+        return not self.job.is_over and not ends and self._may("job.cancel")
 
     @property
     def may_log(self) -> bool:
@@ -115,8 +121,26 @@ class Portrait:
         return [("" if seat.node.name in seat.error else seat.node.name, seat.error) for seat in seats]
 
     @cached_property
+    def receipt(self) -> receipts.Told | None:
+        """For whom the run that is shown made way, if it did."""
+        if self.run is None or self.run.cause not in FOR_OTHERS:
+            return None
+        return receipts.receipts_of([self.run], self.standing).get(self.run.pk)
+
+    @property
+    def goes_by(self) -> datetime | None:
+        """Until when a run that was asked to end may take its time."""
+        run = self.live_run
+        if run is None or run.asked_at is None:
+            return None
+        return run.asked_at + timedelta(seconds=GRACE_S if run.grace_s is None else run.grace_s)
+
+    @cached_property
     def steps(self) -> list[story.Step]:
-        return story.steps(self.job, self.runs, now=self.now)
+        planned = self.why.planned if self.why else None
+        return story.steps(
+            self.job, self.runs, planned=story.planned_says(planned, now=self.now), now=self.now
+        )
 
     @property
     def since(self) -> datetime:
@@ -124,11 +148,19 @@ class Portrait:
         run = self.live_run
         if self.job.phase == Job.Phase.WAITING or run is None:
             return story.waiting_since(self.job, self.runs)
-        return run.started_at or run.created_at
+        if self.job.phase == Job.Phase.STOPPING and run.asked_at is not None:
+            return run.asked_at
+        return self.began
+
+    @property
+    def began(self) -> datetime:
+        """Since when the run that goes on now has been running, or starting."""
+        run = self.live_run
+        return (run.started_at or run.created_at) if run else self.job.submitted_at
 
     @cached_property
-    def why(self) -> dict[str, Any] | None:
-        return queries.why(self.job, now=self.now, yours=self.mine)
+    def why(self) -> Wait | None:
+        return wait_of(self.job, self.standing, now=self.now)
 
     @cached_property
     def ahead(self) -> list[order.Ahead]:

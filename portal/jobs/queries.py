@@ -1,8 +1,7 @@
-"""Reads about jobs: what somebody may see of them, why they wait, what they cost."""
+"""Reads about jobs: what somebody may see of them, and what they cost."""
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Q, QuerySet
 
@@ -12,8 +11,6 @@ from portal.errors import NotFound
 from portal.jobs.models import Hold, Job, Run
 from portal.showback.pricing import Bill, Span, bill
 from portal.showback.queries import rates
-from scheduler.core.explain import sentence
-from scheduler.core.reasons import Reason
 
 
 def seen_by(standing: Standing) -> QuerySet[Job]:
@@ -57,32 +54,6 @@ def live() -> QuerySet[Job]:
 
 def newest_run(job: Job) -> Run | None:
     return Run.objects.filter(job=job).order_by("-epoch").first()
-
-
-def why(job: Job, *, now: datetime, yours: bool = True) -> dict[str, Any] | None:
-    """Why a job waits, in the shape of contracts/reasons.md; nothing when it does not wait."""
-    if job.phase != Job.Phase.WAITING:
-        return None
-    if not job.reason:
-        words = "Not yet considered: the planner looks at it within seconds."
-        return {
-            "code": None,
-            "sentence": words,
-            "since": job.submitted_at,
-            "numbers": {},
-            "ahead": _ahead(job),
-        }
-    return {
-        "code": job.reason,
-        "sentence": sentence(Reason(job.reason), job.reason_numbers, now=now, yours=yours),
-        "since": job.reason_since,
-        "numbers": job.reason_numbers,
-        "ahead": _ahead(job),
-    }
-
-
-def _ahead(job: Job) -> dict[str, int]:
-    return {"jobs": job.ahead_jobs, "gpus": job.ahead_gpus}
 
 
 def jobs_on(node_ids: Iterable[int]) -> dict[int, Job]:

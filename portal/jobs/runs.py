@@ -5,34 +5,43 @@ from datetime import UTC, datetime
 
 from django.db import transaction
 from django.db.models import F, Q, Value
-from django.db.models.functions import Greatest
+from django.db.models.functions import Coalesce, Greatest
 
 from portal import bell
-from portal.jobs.models import Hold, Job, Rank, Run, Seat
+from portal.jobs.models import FOR_OTHERS, Hold, Job, Rank, Run, Seat
 from portal.journal.actions import note
 from portal.journal.models import Entry
 from scheduler.wire import RankSeen, RunSeen
 
 LIVE = (Run.Phase.STARTING, Run.Phase.RUNNING)
 LAST_MOMENT = datetime(3000, 1, 1, tzinfo=UTC).timestamp()
-# What the end of a run makes of its job. A lost node is nobody's fault: the job waits again.
+# What the end of a run makes of its job. A lost node is nobody's fault, and who made way is owed a place:
+# the job waits again.
 JOB_AFTER = {
     Run.Cause.FINISHED: Job.Phase.FINISHED,
     Run.Cause.FAILED: Job.Phase.FAILED,
     Run.Cause.LIMIT: Job.Phase.FAILED,
     Run.Cause.CANCELLED: Job.Phase.CANCELLED,
     Run.Cause.NODE_LOST: Job.Phase.WAITING,
+    Run.Cause.PREEMPTED: Job.Phase.WAITING,
+    Run.Cause.RECLAIMED: Job.Phase.WAITING,
+    Run.Cause.RECALLED: Job.Phase.WAITING,
+    Run.Cause.MOVED: Job.Phase.WAITING,
 }
+WAITS_AGAIN = tuple(cause for cause, phase in JOB_AFTER.items() if phase == Job.Phase.WAITING)
 
 
 @transaction.atomic
-def begin_to_end(*, run: Run, cause: Run.Cause) -> bool:
+def begin_to_end(*, run: Run, cause: Run.Cause, now: datetime) -> bool:
     """Ask for the end, once: the first cause stays, whatever follows from it."""
     Job.objects.select_for_update().get(pk=run.job_id)  # else its run may end between the two writes below
     able = Q(phase__in=LIVE)
-    if cause == Run.Cause.CANCELLED:  # a lost node would have the job start again, against that wish
-        able |= Q(phase=Run.Phase.STOPPING, cause=Run.Cause.NODE_LOST)
-    if not Run.objects.filter(able, pk=run.pk).update(phase=Run.Phase.STOPPING, cause=cause):
+    if cause == Run.Cause.CANCELLED:  # else the job would start again, against that wish
+        able |= Q(phase=Run.Phase.STOPPING, cause__in=WAITS_AGAIN)
+    asked = Run.objects.filter(able, pk=run.pk).update(
+        phase=Run.Phase.STOPPING, cause=cause, asked_at=Coalesce("asked_at", Value(now)), grace_s=None
+    )
+    if not asked:
         return False
     Job.objects.filter(pk=run.job_id).update(phase=Job.Phase.STOPPING, version=F("version") + 1)
     bell.ring()
@@ -49,11 +58,11 @@ def observe(*, seat: Seat, seen: RunSeen, now: datetime) -> None:
     if seen.state == "ended":
         _end_seat(seat, error=seen.error or "", now=now)
         if cause := _cause_of_end(seat, seen):
-            begin_to_end(run=run, cause=cause)
+            begin_to_end(run=run, cause=cause, now=now)
     elif seat.phase == Seat.Phase.ORDERED and not _awaited(seat):
         Seat.objects.filter(pk=seat.pk, phase=Seat.Phase.ORDERED).update(phase=Seat.Phase.RUNNING)
     if any(_went_wrong(rank) for rank in seen.ranks):
-        begin_to_end(run=run, cause=Run.Cause.FAILED)
+        begin_to_end(run=run, cause=Run.Cause.FAILED, now=now)
     _move_on(run, now=now)
 
 
@@ -65,7 +74,7 @@ def lose(*, seat: Seat, now: datetime, why: str) -> None:
         return
     Rank.objects.filter(seat=seat).exclude(state=Rank.State.ENDED).update(state=Rank.State.LOST, ended_at=now)
     _end_seat(seat, error=why, now=now)
-    begin_to_end(run=run, cause=Run.Cause.NODE_LOST)
+    begin_to_end(run=run, cause=Run.Cause.NODE_LOST, now=now)
     _move_on(run, now=now)
 
 
@@ -160,7 +169,7 @@ def _end(run: Run, *, now: datetime) -> None:
     over = phase != Job.Phase.WAITING
     Job.objects.filter(pk=run.job_id).update(
         phase=phase, ended_at=now if over else None, version=F("version") + 1,
-        reason="", reason_numbers={}, reason_since=None,
+        reason="", reason_numbers={}, reason_since=None, stops=F("stops") + int(cause in FOR_OTHERS),
     )  # fmt: skip
     ending = "" if over else "; the job waits for new places"
     _tell(run, verb=phase, now=now, sentence=f"Run {run.epoch} ended: {cause.label.lower()}{ending}")

@@ -10,7 +10,9 @@ from django.utils import timezone
 from portal import moments, words
 from portal.errors import NotFound
 from portal.jobs.models import Hold, Job, Run, Seat
+from portal.jobs.runs import WAITS_AGAIN
 from portal.jobs.spec import GRACE_S
+from portal.jobs.waits import Planned
 from portal.showback.pricing import Bill, Span, bill
 from portal.showback.queries import rates
 
@@ -27,16 +29,21 @@ class Step:
     current: bool = False
 
 
-def steps(job: Job, runs: Sequence[Run], *, now: datetime) -> list[Step]:
-    """Only what this job has passed or can still pass; of several runs the newest counts."""
+def steps(job: Job, runs: Sequence[Run], *, planned: str, now: datetime) -> list[Step]:
+    """Only what this job has passed or can still pass; of several runs the newest counts.
+
+    `planned`: when a job that waits is to start, in words; empty where nothing is planned.
+    """
     run = runs[-1] if runs and job.phase != Job.Phase.WAITING else None
     found = [Step("Submitted", _clock(job.submitted_at, now), "passed"), _waiting(job, runs, now)]
     if run is not None or not job.is_over:
-        found.append(_reached(job, "starting", run.created_at if run else None, now))
+        found.append(_reached(job, "starting", run.created_at if run else None, now, planned=planned))
     if not job.is_over or (run is not None and run.started_at is not None):
         found.append(_reached(job, "running", run.started_at if run else None, now))
-    if job.phase == Job.Phase.STOPPING:
-        found.append(Step("Stopping", "", "finishing", current=True))
+    if job.phase == Job.Phase.STOPPING and run is not None:
+        found.append(Step("Stopping", f"since {_clock(run.asked_at, now)}", "finishing", current=True))
+        if run.cause in WAITS_AGAIN:
+            found.append(Step("Waiting again"))
     if job.is_over:
         word = Job.Phase(job.phase).label
         found.append(Step(word, _clock(job.ended_at, now), ENDS[job.phase], current=True))
@@ -60,11 +67,19 @@ def waiting_since(job: Job, runs: Sequence[Run]) -> datetime:
     return ended or job.submitted_at
 
 
-def _reached(job: Job, phase: str, at: datetime | None, now: datetime) -> Step:
+def _reached(job: Job, phase: str, at: datetime | None, now: datetime, *, planned: str = "") -> Step:
     word = Job.Phase(phase).label
     if job.phase == phase:
         return Step(word, f"since {_clock(at, now)}" if at else "", phase, current=True)
-    return Step(word, _clock(at, now), "passed") if at else Step(word)
+    return Step(word, _clock(at, now), "passed") if at else Step(word, planned)
+
+
+def planned_says(planned: Planned | None, *, now: datetime) -> str:
+    """When it is to start, under the step that it waits for."""
+    if planned is None:
+        return ""
+    when = _clock(planned.at, now) if planned.at else words.duration(planned.within_s)
+    return f"{planned.about} {when}"
 
 
 def _clock(at: datetime | None, now: datetime) -> str:

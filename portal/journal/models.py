@@ -13,6 +13,7 @@ class Entry(models.Model):
         PERSON = "person"
         TEAM = "team"
         TOKEN = "token"
+        POLICY = "policy"  # its subject is the number of a version
 
     at = models.DateTimeField()
     actor = models.ForeignKey(

@@ -15,7 +15,8 @@ from portal.errors import Refusal
 from portal.journal.models import Entry
 from portal.journal.queries import about
 from portal.quotas import actions
-from portal.quotas.forms import Nominal
+from portal.quotas.forms import Shares, Surplus
+from portal.quotas.models import Quota
 from portal.quotas.queries import by_team, hardware, strains
 
 EVENTS = 20
@@ -45,25 +46,27 @@ def page(request: PersonRequest, name: str) -> HttpResponse:
 
 
 def _team(request: PersonRequest, team: Team, **more: Any) -> HttpResponse:
-    kept = by_team()
+    kept, there = by_team(), hardware()
     nominal = {pk: {quota.gpu_type: quota.nominal for quota in each} for pk, each in kept.items()}
-    own, there = nominal.get(team.pk, {}), hardware()
+    own = {quota.gpu_type: quota.share for quota in kept.get(team.pk, ())}
     teams = list(Team.objects.all())
     context = {
         "now": timezone.now(), "team": team, "members": queries.members(team),
         "below": [one for one in teams if one.parent_id == team.pk],
         "move": forms.Parent(auto_id="parent-%s", initial={"parent": team.parent and team.parent.name}),
-        "quota": Nominal(types=_types(nominal, there), nominal=own, auto_id="quota-%s"),
-        "there": there, "seen": actions.stamp(own), "strains": strains(team, teams, nominal, there),
+        "quota": Shares(types=_types(kept, there), shares=own, auto_id="quota-%s"),
+        "quotas": kept.get(team.pk, ()), "there": there, "seen": actions.stamp(own),
+        "surplus": Surplus(auto_id="surplus-%s", initial={"weight": team.weight, "priority": team.priority}),
+        "seen_surplus": actions.surplus_stamp(team), "strains": strains(team, teams, nominal, there),
         "join": forms.Member(auto_id="join-%s"), "events": about(Entry.Kind.TEAM, team.pk)[:EVENTS],
         "crumbs": [("People and teams", reverse("people")), (team.name, "")],
     }  # fmt: skip
     return render(request, "quotas/team.html", context | more)
 
 
-def _types(nominal: dict[int, dict[str, int]], there: dict[str, int]) -> list[str]:
+def _types(kept: dict[int, list[Quota]], there: dict[str, int]) -> list[str]:
     """Every type somebody has a quota of, and every type there is."""
-    return sorted({kind for each in nominal.values() for kind in each} | there.keys())
+    return sorted({quota.gpu_type for each in kept.values() for quota in each} | there.keys())
 
 
 @may("people.change")
@@ -94,12 +97,11 @@ def quotas(request: PersonRequest, name: str) -> HttpResponse:
     team = queries.team_named(name)
     if request.method != "POST":
         return redirect("team", name)
-    kept = {pk: {quota.gpu_type: quota.nominal for quota in each} for pk, each in by_team().items()}
-    form = Nominal(request.POST, types=_types(kept, hardware()), nominal={}, auto_id="quota-%s")
+    form = Shares(request.POST, types=_types(by_team(), hardware()), shares={}, auto_id="quota-%s")
     if form.is_valid():
         try:
             changed = actions.set_quotas(
-                team=team, nominal=form.nominal, seen=request.POST.get("seen", ""),
+                team=team, shares=form.shares, seen=request.POST.get("seen", ""),
                 by=request.user, now=timezone.now(),
             )  # fmt: skip
         except Refusal as refusal:
@@ -108,6 +110,27 @@ def quotas(request: PersonRequest, name: str) -> HttpResponse:
             messages.success(request, f"Quotas of {team} saved." if changed else "Nothing was different.")
             return redirect("team", name)
     return _team(request, team, quota=form)
+
+
+@may("people.change")
+def surplus(request: PersonRequest, name: str) -> HttpResponse:
+    """Its part of what nobody was promised."""
+    team = queries.team_named(name)
+    if request.method != "POST":
+        return redirect("team", name)
+    form = Surplus(request.POST, auto_id="surplus-%s")
+    if form.is_valid():
+        try:
+            changed = actions.set_surplus(
+                team=team, weight=form.cleaned_data["weight"], priority=form.cleaned_data["priority"],
+                seen=request.POST.get("seen", ""), by=request.user, now=timezone.now(),
+            )  # fmt: skip
+        except Refusal as refusal:
+            forms.say(form, refusal)
+        else:
+            messages.success(request, f"Saved for {team}." if changed else "Nothing was different.")
+            return redirect("team", name)
+    return _team(request, queries.team_named(name), surplus=form)
 
 
 @may("people.change")

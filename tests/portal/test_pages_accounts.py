@@ -317,7 +317,13 @@ def test_people_lists_everybody_with_teams_and_roles(stage_now: Stage, signed_in
     Quota.objects.create(team=stage_now.teams["vision"], gpu_type="H100", nominal=48)
     page = signed_in(stage_now.people["noor"]).get("/people").text
     assert "7\u00a0people with an active account · 3\u00a0teams" in page
-    for words in ("Yuki Tanaka", "yuki@example.org", "administrator", "finance", "48\u00a0×\u00a0H100"):
+    for words in (
+        "Yuki Tanaka",
+        "yuki@example.org",
+        "administrator",
+        "finance",
+        "H100: own 48, may not borrow",
+    ):
         assert words in page
     assert page.index("research / </span>language") < page.index("research / </span>vision")
 

@@ -164,11 +164,31 @@ def test_a_team_over_its_quota_is_told_so(cluster: Stage, signed_in: SignIn) -> 
     cluster.running(cluster.submit(gpus_per_node=4))
     client = signed_in(cluster.people["mira"])
     assert "4 of 4 H100 held, all of it held" in client.get("/").text
-    for nominal, rest in ((3, "1 over"), (0, "4 over")):
+    for nominal, own, rest in ((3, "75%", "1 over"), (0, "0%", "4 over")):
         Quota.objects.filter(pk=quota.pk).update(nominal=nominal)
         page = client.get("/").text
         assert rest in page
-        assert 'class="used" y="14" width="100%"' in page
+        assert f'class="used" y="14" width="{own}"' in page
+        assert f'class="borrowed" x1="{own}" x2="100%"' in page
+
+
+BORROWS = {
+    "within its limit": (2, 4, "2 borrowed of at most 4", "limit 6"),
+    "without a limit": (2, None, "2 borrowed", ""),
+    "not yet": (6, 2, "2 left, may borrow 2", "limit 8"),
+    "with all of its own held": (4, 2, "all of it held, may borrow 2", "limit 6"),
+}
+
+
+@pytest.mark.parametrize(("nominal", "borrow", "rest", "limit"), BORROWS.values(), ids=BORROWS)
+def test_what_a_team_borrows_is_told_apart_from_its_own(
+    cluster: Stage, signed_in: SignIn, nominal: int, borrow: int | None, rest: str, limit: str
+) -> None:
+    cluster.running(cluster.submit(gpus_per_node=4))
+    Quota.objects.create(team=cluster.teams["vision"], gpu_type="H100", nominal=nominal, borrow=borrow)
+    page = signed_in(cluster.people["mira"]).get("/").text
+    assert f"vision: 4 of {nominal} H100 held, {rest}" in page
+    assert (f">{limit}<" in page) if limit else (">limit" not in page)
 
 
 def test_free_gpus_are_told_by_type(cluster: Stage, signed_in: SignIn) -> None:

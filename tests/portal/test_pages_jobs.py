@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from portal.cycle import snapshot
 from portal.jobs.models import Job
-from scheduler.core import order as core
+from scheduler.core.planner import plan
 from tests.portal.conftest import counted
 from tests.portal.stage import Stage
 
@@ -195,11 +196,8 @@ def test_the_queue_is_in_the_planners_order(cluster: Stage, signed_in: SignIn) -
         jobs.append(cluster.submit(f"job {number}", tier=tier, nodes=2, gpus_per_node=8))
         cluster.later(number % 2)
     cluster.turn()
-    from portal.cycle.snapshot import core_job
-
-    planned = [
-        job.id for job in core.first_come(core_job(job) for job in Job.objects.filter(phase="waiting"))
-    ]
+    planned = list(plan(snapshot.take(now=cluster.now)).order)
+    assert [Job.objects.get(pk=pk).tier for pk in planned][:2] == ["production", "production"]
     page = signed_in(cluster.people["mira"]).get("/queue").text
     waiting = page.split('id="placed"')[0]
     assert listed(waiting) == planned

@@ -1,6 +1,5 @@
 """Teams made, moved, filled and limited by administrators; and what two administrators at once cannot do."""
 
-import re
 import threading
 from collections.abc import Callable
 
@@ -12,7 +11,6 @@ from portal.accounts import actions, roster, tree
 from portal.accounts.models import Membership, Team, User
 from portal.errors import Conflict, Refusal
 from portal.journal.models import Entry
-from portal.quotas.models import Quota
 from tests.portal.stage import Stage
 
 SignIn = Callable[..., Client]
@@ -21,15 +19,6 @@ SignIn = Callable[..., Client]
 @pytest.fixture
 def noor(stage_now: Stage, signed_in: SignIn) -> Client:
     return signed_in(stage_now.people["noor"])
-
-
-def form_on(page: str, action: str) -> dict[str, str]:
-    """The hidden `seen` and the fields of quotas of one form, as they stand."""
-    form = page[page.index(f'action="{action}"') :]
-    form = form[: form.index("</form>")]
-    found = re.findall(r"<input[^>]*>", form)
-    fields = {re.search(r'name="([^"]*)"', one)[1]: re.search(r'value="([^"]*)"', one) for one in found}
-    return {name: value[1] if value else "" for name, value in fields.items()}
 
 
 # ---- Making and moving
@@ -176,53 +165,6 @@ def test_an_unknown_role_is_refused(stage: Stage) -> None:
         )  # fmt: skip
 
 
-# ---- Quotas
-
-
-def test_a_quota_is_set_lifted_rung_and_told(
-    stage_now: Stage, noor: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rings: list[int] = []
-    monkeypatch.setattr("portal.bell.ring", lambda: rings.append(1))
-    stage_now.add_nodes("n1")
-    rings.clear()
-    at = "/teams/vision/quotas"
-    form = form_on(noor.get("/teams/vision").text, at)
-    field = next(name for name in form if name.startswith("gpu-"))
-    assert noor.post(at, form | {field: "48"})["Location"] == "/teams/vision"
-    assert Quota.objects.get(team=stage_now.teams["vision"]).nominal == 48
-    assert len(rings) == 1
-    page = noor.get("/teams/vision").text
-    assert "48\u00a0×\u00a0H100 for vision, but approved nodes have 8." in page
-    assert "Somebody changed these quotas meanwhile" in noor.post(at, form | {field: "1"}).text
-    for wrong in ("-1", "1000001", "many"):
-        assert f'id="quota-{field}-error"' in noor.post(at, form_on(page, at) | {field: wrong}).text
-    assert noor.post(at, form_on(page, at) | {field: ""}).status_code == 302
-    assert not Quota.objects.exists()
-    told = Entry.objects.filter(kind="team", verb="quota").order_by("id")
-    assert [entry.sentence for entry in told] == [
-        "Quota of vision: H100 no limit → 48",
-        "Quota of vision: H100 48 → no limit",
-    ]
-    assert told[0].actor == stage_now.people["noor"]
-
-
-def test_promising_more_than_there_is_is_shown_and_not_refused(stage_now: Stage, noor: Client) -> None:
-    stage_now.add_nodes("n1")
-    for team, nominal in (("research", 8), ("vision", 6), ("language", 4)):
-        Quota.objects.create(team=stage_now.teams[team], gpu_type="H100", nominal=nominal)
-    for team in ("research", "vision"):
-        page = noor.get(f"/teams/{team}").text
-        assert "The teams below research have 10\u00a0×\u00a0H100 together" in page
-        assert "research has 8." in page
-    Quota.objects.filter(team=stage_now.teams["language"]).update(nominal=2)
-    assert "is-warning" not in noor.get("/teams/research").text
-
-
-def test_a_portal_without_nodes_says_when_quotas_can_be_set(stage_now: Stage, noor: Client) -> None:
-    assert "No GPU types yet" in noor.get("/teams/vision").text
-
-
 # ---- Who, and at what cost
 
 
@@ -233,6 +175,7 @@ def test_only_administrators_make_and_change_teams(stage_now: Stage, signed_in: 
         ("/teams/new", {"name": "mine"}),
         ("/teams/vision/parent", {"parent": ""}),
         ("/teams/vision/quotas", {}),
+        ("/teams/vision/surplus", {"weight": "2", "priority": "1"}),
         ("/teams/vision/members", {"email": "ines@example.org", "role": "lead"}),
     ):
         assert client.post(address, asked).status_code == 403

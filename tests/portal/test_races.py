@@ -117,7 +117,9 @@ def test_a_limit_that_falls_due_while_the_run_ends_leaves_the_end_alone(stage_sh
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             Job.objects.select_for_update().get(pk=job.pk)
-            stop = pool.submit(_closing, lambda: runs.begin_to_end(run=run, cause=Run.Cause.LIMIT))
+            stop = pool.submit(
+                _closing, lambda: runs.begin_to_end(run=run, cause=Run.Cause.LIMIT, now=stage.now)
+            )
             wait_until_blocked(stop)
             runs.observe(seat=run.seats.get(), seen=seen, now=stage.now)
         assert stop.result(timeout=10) is False

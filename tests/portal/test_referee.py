@@ -117,7 +117,7 @@ def test_a_run_that_is_over_cannot_be_asked_to_end_and_leaves_its_job_alone(
     stage: Stage, runs: list[Run]
 ) -> None:
     Run.objects.filter(pk=runs[0].pk).update(phase="ended", ended_at=stage.now)
-    assert not begin_to_end(run=runs[0], cause=Run.Cause.LIMIT)
+    assert not begin_to_end(run=runs[0], cause=Run.Cause.LIMIT, now=stage.now)
     assert Job.objects.get(pk=runs[0].job_id).phase == "waiting"
 
 

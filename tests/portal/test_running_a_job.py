@@ -160,7 +160,7 @@ def test_the_journal_tells_the_story_in_order(stage: Stage, gang: Job) -> None:
     stage.beat()
     told = Entry.objects.filter(kind="job", subject=gang.pk).order_by("id")
     assert [entry.verb for entry in told] == ["submitted", "placed", "running", "finished"]
-    assert told[1].sentence == "Run 1 given 16 GPUs on n1, n2"
+    assert told[1].sentence == "Run 1 given 16 GPUs on n1 and n2"
 
 
 def test_nonsense_in_a_rank_report_harms_nobody(stage: Stage, gang: Job) -> None:

@@ -32,7 +32,7 @@ def test_a_node_silent_for_30_s_gets_nothing_new_but_keeps_what_it_has(stage: St
     stage.turn()
     assert (phase(late), phase(runs_on), lost()) == ("waiting", "running", set())
     late.refresh_from_db()
-    assert (late.reason, late.reason_numbers["silent"]) == ("capacity_down", 1)
+    assert (late.reason, late.reason_numbers["cluster"]) == ("unreachable", "main")
 
 
 def test_a_node_that_speaks_again_in_time_lost_nothing(stage: Stage) -> None:

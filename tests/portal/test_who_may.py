@@ -46,6 +46,8 @@ class Subjects:
             ("people", "number"): self.stage.people["mira"].pk,
             ("people", "change"): "deactivate",
             ("people", "name"): "vision",
+            ("quota", "name"): "vision",
+            ("policy", "number"): 0,
             ("node", "name"): "n1",
             ("agent", "run"): self.run.pk,
             ("agent", "rank"): 0,
@@ -74,6 +76,8 @@ class Subjects:
 # What is sent where an empty body would be refused before anybody asks who sends it.
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "api/v1/jobs"): ASKED,
+    ("PUT", "api/v1/policy"): {"version": 0, "why": "trying", "figures": {"grace_s": 60}},
+    ("PUT", "api/v1/teams/<name>/quota"): {"quota": {}, "seen": ""},
     ("POST", "api/v1/tokens"): {"name": "x", "scopes": ["read"]},
     ("POST", "api/v1/agent/join"): {"name": "n9", "claim": "c" * 40, "hardware": hardware("n9")},
     ("POST", "jobs/new"): ASKED | {"key": "k"},
