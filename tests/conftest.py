@@ -4,6 +4,7 @@ import os
 from datetime import UTC, datetime
 
 import django
+import hypothesis
 import pytest
 from django.conf import settings
 
@@ -18,6 +19,11 @@ os.environ.update(places.environment())
 django.setup()
 # Otherwise pytest-django, in a worker of xdist, would load the settings before the worker has its own servers.
 del os.environ["DJANGO_SETTINGS_MODULE"]
+
+# The same cases on every machine and at every try; new ones on purpose, with --hypothesis-profile=hunt.
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.register_profile("hunt", derandomize=False, print_blob=True)
+hypothesis.settings.load_profile("same")
 
 pytest_plugins = [
     "tests.fixtures.browsers",

@@ -37,13 +37,20 @@ EXTRAS = {
         "refusals.py": WRITES,
     },
     "cluster": {"cells.py": READS, "hardware.py": READS},
-    "cycle": {"apply.py": WRITES, "snapshot.py": READS, "watch.py": WRITES},
+    "cycle": {
+        **dict.fromkeys(("figures.py", "intent.py", "machines.py", "snapshot.py"), READS),
+        **dict.fromkeys(("stopped.py", "summary.py", "usage.py"), READS),
+        **dict.fromkeys(("apply.py", "policy.py", "seating.py", "settle.py", "stops.py", "watch.py"), WRITES),
+    },
     "home": dict.fromkeys(("asks.py", "context.py", "live.py", "spending.py"), READS),
     "jobs": {
         **dict.fromkeys(
             ("ask.py", "capacity.py", "download.py", "follow.py", "gang.py", "lines.py", "listing.py"), READS
         ),
-        **dict.fromkeys(("order.py", "outlook.py", "pages.py", "portrait.py", "shown.py"), READS),
+        **dict.fromkeys(
+            ("order.py", "outlook.py", "pages.py", "portrait.py", "receipts.py", "shown.py", "waits.py"),
+            READS,
+        ),
         **dict.fromkeys(("spec.py", "story.py"), READS),
         "logs.py": WRITES,
         "runs.py": WRITES,
@@ -54,11 +61,32 @@ PORTAL = {
     *("__init__.py", "settings.py", "urls.py", "asgi.py", "celery.py", "api.py", "errors.py", "bell.py"),
     *("demo.py", "environment.py", "guard.py", "moments.py", "streams.py", "words.py"),
 }
-TOOLS = {"up", "checks", "bench"}  # words of manage.py; they are not rooms
-SCHEDULER = {"__init__.py", "wire.py", "shape.py", "core", "agent", "decisions"}
+TOOLS = {"up", "checks", "bench", "replay"}  # words of manage.py; they are not rooms
+SCHEDULER = {"__init__.py", "wire.py", "shape.py", "core", "sim", "agent", "decisions"}
 CORE = {
+    *("fill.py", "herd.py", "keeping.py", "line.py", "making.py", "mending.py", "policy.py", "recall.py"),
+    *(
+        "early.py",
+        "pledges.py",
+        "risk.py",
+        "serve.py",
+        "spares.py",
+        "table.py",
+        "thinkable.py",
+        "tidy.py",
+        "verbs.py",
+    ),
     *("__init__.py", "ruff.toml", "model.py", "reasons.py", "planner.py", "order.py", "quota.py", "place.py"),
     *("board.py", "timeline.py", "explain.py", "possible.py", "spell.py", "tree.py", "why.py"),
+    *("about.py", "blame.py", "ends.py", "ladder.py", "limited.py", "misfit.py", "shortage.py", "silence.py"),
+    *("verdicts.py", "explain_never.py", "explain_room.py", "precedence.py"),
+    *("burden.py", "field.py", "fragment.py", "ground.py", "layout.py", "mixed.py", "search.py", "seats.py"),
+    *("shapes.py", "slate.py", "spread.py", "tally.py"),
+    *("alike.py", "capacity.py", "leaving.py", "race.py"),
+    *("ahead.py", "allowed.py", "ledger.py", "lineage.py", "promise.py", "scale.py", "share.py", "walls.py"),
+    *("behind.py", "heat.py", "hurry.py", "merits.py", "rule.py"),
+    *("attempt.py", "candidates.py", "clearing.py", "cost.py", "cover.py", "defrag.py", "elastic.py"),
+    *("maystop.py", "preempt.py", "receipts.py", "relief.py", "swap.py", "victims.py", "want.py"),
 }
 
 

@@ -13,11 +13,13 @@ from portal.accounts.actions import make_token
 from portal.agents.models import Refusal
 from portal.cluster import actions as cluster
 from portal.cluster.models import Gpu, Node
+from portal.cycle import stops
 from portal.jobs.logs import append
 from portal.jobs.models import Job
 from portal.quotas.models import Quota
 from portal.telemetry.models import Reading
 from portal.up.sockets import free_port
+from scheduler.core.verbs import Receipt, Stop, Why
 from tests.portal.stage import Stage, hardware
 
 PATIENCE_S = 20.0
@@ -68,6 +70,7 @@ class Scenery:
         self.waiting = stage.submit("too-big", nodes=2, gpus_per_node=8, gpu_type="H100")
         self.starting = stage.submit("warm-cache", gpus_per_node=2, gpu_type="A100")
         stage.turn()
+        self.leaving, self.left = self._make_way()
         self._log()
         self._nodes()
         self._readings()
@@ -88,6 +91,22 @@ class Scenery:
         self.stage.later()
         self.stage.beat()
         return job
+
+    def _make_way(self) -> tuple[Job, Job]:
+        """Two that make way for the job that waits: one still saves its work, the other is gone and waits again."""
+        jobs = [
+            self._job(f"sweep-{n}", tier="opportunistic", gpus_per_node=1, gpu_type="H100") for n in (1, 2)
+        ]
+        others = ({"why": "dearer", "jobs": [1, 2], "cost_gpu_s": 7200.0, "within": "rack"},)
+        receipt = Receipt(3600.0, {"rule": "preempted"}, others)
+        asked = [Stop(job.pk, Why.PREEMPTED, self.waiting.pk, receipt) for job in jobs]
+        assert stops.ask(asked, grace_s=90.0, now=self.stage.now) == len(jobs)
+        gone = self.stage.live_run(jobs[1])
+        for node in self.stage.where(gone):
+            self.stage.agents[node].end(gone, signal=15)
+        self.stage.later()
+        self.stage.beat()
+        return jobs[0], jobs[1]
 
     def _log(self) -> None:
         lines = [f"step {n}: loss {3.2 - n / 50:.2f}" for n in range(60)]
