@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scheduler.core.lineage import CLUSTER
 from scheduler.core.model import Job, Running
 from scheduler.core.policy import Policy
 from scheduler.core.promise import may_lend
@@ -22,27 +21,25 @@ class Pledge(NamedTuple):
 
 
 class Pledges:
-    """Those of one plan, with its books. Only who lives on the same share can take a job's own quota away."""
+    """Those of one plan, with its books. Whoever starts may take them away: from the same share, or what is lent."""
 
     def __init__(self, books: Books, policy: Policy) -> None:
         self._books, self._policy = books, policy
-        self._pledges: defaultdict[tuple[str, int], list[Pledge]] = defaultdict(list)  # by type and share
-        self._leaving: defaultdict[str, dict[int, Holding]] = defaultdict(
-            dict
-        )  # by type and job: who makes way
+        self._pledges: defaultdict[str, list[Pledge]] = defaultdict(list)  # by type
+        # By type and job: who makes way.
+        self._leaving: defaultdict[str, dict[int, Holding]] = defaultdict(dict)
         self._version = -1
         self._known: dict[tuple[str, int, str, int, bool], Job | None] = {}  # as of that version of the books
 
     def add(self, job: Job, kind: str, gpus: int, leaving: Iterable[Running]) -> None:
         """A place is being made for this job, and its quota is on the books already."""
-        share = self._share(job.team, kind)
-        if share != CLUSTER:
+        if self._books.lineage.terms(kind).shared:
             self._leaving[kind].update(
                 (run.job, (run.team, run.gpus, self._books.returns(run)))
                 for run in leaving
                 if run.gpu_type == kind
             )
-            self._pledges[kind, share].append(Pledge(job, gpus, may_lend(job, self._policy)))
+            self._pledges[kind].append(Pledge(job, gpus, may_lend(job, self._policy)))
             self._version = -1
 
     def broken(self, job: Job, kind: str, gpus: int, victims: Iterable[Running] = ()) -> Job | None:
@@ -64,15 +61,11 @@ class Pledges:
         return self._known[key]
 
     def _first_broken(self, job: Job, kind: str, changes: tuple[Holding, ...]) -> Job | None:
-        for pledge in self._pledges.get((kind, self._share(job.team, kind)), ()):
+        for pledge in self._pledges.get(kind, ()):
             bound = pledge.job.tier >= job.tier and self._honoured(pledge, kind)
             if bound and not self._honoured(pledge, kind, *changes):
                 return pledge.job
         return None
-
-    def _share(self, team: str, kind: str) -> int:
-        lineage = self._books.lineage
-        return lineage.terms(kind).own[lineage.path(team)[0]]
 
     def _honoured(self, pledge: Pledge, kind: str, *more: Holding) -> bool:
         """Whether quota would let it start once all who make way have gone, with these changes besides."""

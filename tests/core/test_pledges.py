@@ -1,10 +1,11 @@
-"""Quota that is pledged to places being made: nobody else of the same share takes it meanwhile."""
+"""Quota that is pledged to places being made: nobody else takes it meanwhile, be it their own or lent."""
 
-from scheduler.core.model import Share, Team
+from scheduler.core.model import Share, Team, Tier
+from scheduler.core.planner import plan
 from scheduler.core.pledges import Pledges
 from scheduler.core.policy import Policy
 from scheduler.core.quota import Books
-from tests.core.builders import job, run, seat
+from tests.core.builders import drawn, job, run, seat, snapshot, spot, tree
 
 H = "H100"
 TEAMS = [Team("own", quota={H: Share(8, None, None)}), Team("other", quota={H: Share(8, None, None)})]
@@ -24,7 +25,18 @@ def test_two_places_in_the_making_are_both_kept_from_who_would_borrow() -> None:
     broken = pledges.broken(borrower, H, 1)
     assert broken is not None
     assert broken.id == 11
-    assert pledges.broken(job(14, team="other", gpus=1), H, 1) is None  # another share
+    assert pledges.broken(job(14, team="other", gpus=1), H, 1) is None  # it takes its own
     assert pledges.broken(borrower, H, 1, [staying]) is None  # more than it needs would leave for it
     books.give("own", H, 4)  # half of what stays ends
     assert pledges.broken(borrower, H, 1) is None
+
+
+def test_what_a_place_in_the_making_borrows_is_not_lent_to_another_share() -> None:
+    """Of 16 GPUs 14 are promised below. Production takes the other two for good, so nobody else may have them now."""
+    spots = [spot("n1", "aaaa...."), spot("n2")]
+    teams = tree(("org", None, {H: 16}), ("vision", "org", {H: 6}), ("speech", "org", {H: 8}))
+    low = run(1, drawn(spots, "a"), tier=Tier.OPPORTUNISTIC)
+    large = job(2, "1x8", tier=Tier.PRODUCTION, preemptible=False)
+    made = plan(snapshot(spots, [large, job(3, "3", team="org")], [low], teams))
+    assert [stop.job for stop in made.stops] == [1]
+    assert [start.job for start in made.starts] == []
