@@ -7,9 +7,7 @@ from typing import NamedTuple
 from scheduler.core.model import Job, Running
 from scheduler.core.policy import Policy
 from scheduler.core.promise import may_lend
-from scheduler.core.quota import Books
-
-Holding = tuple[str, int, bool]  # a team, GPUs, and whether they would be back within the promise
+from scheduler.core.quota import Books, Holding
 
 
 class Pledge(NamedTuple):
@@ -69,15 +67,11 @@ class Pledges:
 
     def _honoured(self, pledge: Pledge, kind: str, *more: Holding) -> bool:
         """Whether quota would let it start once all who make way have gone, with these changes besides."""
-        books, version = self._books, self._books.version
         # Who makes way for others counts too: their places, which are on the books, are of no use before that.
         gone = ((pledge.job.team, pledge.gpus, pledge.returns), *self._leaving[kind].values())
         changes = [*((team, -gpus, returns) for team, gpus, returns in gone), *more]
-        for team, gpus, returns in changes:
-            books.take(team, kind, gpus, returns=returns)
-        job, returns, firm = pledge.job, pledge.returns, not pledge.job.preemptible
-        standing = books.standing(job.team, kind, pledge.gpus, returns=returns, firm=firm)
-        for team, gpus, returns in changes:
-            books.give(team, kind, gpus, returns=returns)
-        books.version = version
+        job, firm = pledge.job, not pledge.job.preemptible
+        standing = self._books.standing_after(
+            changes, job.team, kind, pledge.gpus, returns=pledge.returns, firm=firm
+        )
         return standing.starts

@@ -1,12 +1,14 @@
 """What teams hold against what they may hold, at every level of the team tree."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 
 from scheduler.core.ledger import Ledger, most
 from scheduler.core.lineage import CLUSTER, NO_SHARE, Lineage
 from scheduler.core.model import Running, Team
+
+Holding = tuple[str, int, bool]  # a team, GPUs, and whether they would be back within the promise
 
 
 class Standing(Enum):
@@ -136,6 +138,20 @@ class Books:
         standing = self._standings.get(key)
         if standing is None:
             standing = self._standings[key] = self._standing(team, kind, gpus, returns=returns, firm=firm)
+        return standing
+
+    def standing_after(
+        self, changes: Sequence[Holding], team: str, kind: str, gpus: int, *, returns: bool, firm: bool
+    ) -> Standing:
+        """The same with more (or fewer) held of this type. Afterwards the books are what they were, version and all."""
+        version = self.version
+        for who, more, back in changes:
+            self.take(who, kind, more, returns=back)
+        # Not from what is known of a version: the next real change will have the number of one of these.
+        standing = self._standing(team, kind, gpus, returns=returns, firm=firm)
+        for who, more, back in changes:
+            self.give(who, kind, more, returns=back)
+        self.version = version
         return standing
 
     def _standing(self, team: str, kind: str, gpus: int, *, returns: bool, firm: bool) -> Standing:

@@ -40,3 +40,16 @@ def test_what_a_place_in_the_making_borrows_is_not_lent_to_another_share() -> No
     made = plan(snapshot(spots, [large, job(3, "3", team="org")], [low], teams))
     assert [stop.job for stop in made.stops] == [1]
     assert [start.job for start in made.starts] == []
+
+
+def test_looking_at_pledges_leaves_nothing_behind_in_the_books() -> None:
+    """What would be so after changes that were only tried must not be remembered for changes that are made."""
+    leaving = run(1, [seat(1)], team="own")
+    books = Books(TEAMS, {H: 16}, [leaving])
+    pledges = Pledges(books, Policy())
+    books.take("own", H, 8)
+    pledges.add(job(11, team="own"), H, 8, [leaving])
+    for _ in range(6):
+        pledges.broken(job(12, team="other"), H, 8)
+        books.take("own", H, 0)  # a change that has the number of one that was tried
+        assert not books.standing("own", H, 8).starts
