@@ -18,6 +18,11 @@ from portal.checks.surroundings import ROOT, environment
 from portal.checks.verify import verify
 
 LIMIT_S = 1200
+PHASES = {
+    "together": ("-n", str(SIDE_BY_SIDE)),
+    "by-file": ("-n", str(SIDE_BY_SIDE), "--dist=loadfile"),
+    "alone": (),
+}
 NOTHING_COLLECTED = 5  # pytest's exit status when no test was selected
 
 
@@ -55,11 +60,10 @@ def _browser_is_there() -> bool:
 def _run_phases(more: list[str], reports: Path, *, no_browser: bool) -> bool:
     """What bears company side by side, then one by one what does not."""
     left_out = ["--no-browser"] if no_browser else []
-    together = _pytest(
-        "--phase=together", "-n", str(SIDE_BY_SIDE), f"--junitxml={reports}/together.xml", *left_out, *more
-    )
-    alone = _pytest("--phase=alone", f"--junitxml={reports}/alone.xml", *left_out, *more)
-    return {together, alone} <= {0, NOTHING_COLLECTED}
+    return {
+        _pytest(f"--phase={phase}", *workers, f"--junitxml={reports}/{phase}.xml", *left_out, *more)
+        for phase, workers in PHASES.items()
+    } <= {0, NOTHING_COLLECTED}
 
 
 def _pytest(*arguments: str) -> int:

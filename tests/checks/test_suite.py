@@ -18,6 +18,9 @@ def test_in_company_too(): ...
 @pytest.mark.serial
 def test_alone(): ...
 
+@pytest.mark.whole
+def test_of_a_whole(): ...
+
 @pytest.fixture
 def page(): ...
 
@@ -30,12 +33,12 @@ def test_left_out(): ...
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with five tests in all, under our own rules of collecting."""
+    """A checkout with six tests in all, under our own rules of collecting."""
     plant(tmp_path, "pyproject.toml", text(ROOT / "pyproject.toml"))
     plant(tmp_path, "tests/__init__.py", "")
     plant(tmp_path, "tests/conftest.py", 'pytest_plugins = ["tests.fixtures.phases"]\n')
     plant(tmp_path, "tests/fixtures/phases.py", text(ROOT / "tests/fixtures/phases.py"))
-    plant(tmp_path, "tests/test_five.py", TESTS)
+    plant(tmp_path, "tests/test_six.py", TESTS)
     monkeypatch.setattr(suite, "ROOT", tmp_path)
     monkeypatch.setattr(suite, "verify", lambda report: True)
     monkeypatch.setattr(suite.fetch, "browser", lambda: Path("a browser"))
@@ -46,11 +49,11 @@ def last_line(capfd: pytest.CaptureFixture[str]) -> str:
     return capfd.readouterr().out.strip().splitlines()[-1]
 
 
-def test_every_test_runs_once_in_one_phase_or_the_other(
+def test_every_test_runs_once_in_one_of_the_phases(
     small: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert suite.main([]) == 0
-    assert last_line(capfd).startswith("4 passed, 1 skipped in ")
+    assert last_line(capfd).startswith("5 passed, 1 skipped in ")
 
 
 def test_what_no_browser_leaves_out_is_counted_and_said(
@@ -59,7 +62,7 @@ def test_what_no_browser_leaves_out_is_counted_and_said(
     assert suite.main(["--no-browser"]) == 0
     said = capfd.readouterr().out
     assert "--no-browser left out 1 browser tests." in said
-    assert "3 passed, 1 skipped in " in said
+    assert "4 passed, 1 skipped in " in said
 
 
 def test_further_arguments_go_to_pytest_and_a_failing_test_fails_the_run(

@@ -8,7 +8,7 @@ import pytest
 from tests.faults.person import Person, Training
 from tests.faults.whole import Whole, eventually
 
-pytestmark = [pytest.mark.serial, pytest.mark.limit(120)]
+pytestmark = [pytest.mark.whole, pytest.mark.limit(120)]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 from tests.faults.person import OVER, Job, Person
 from tests.faults.whole import PORTAL, Whole, eventually
 
-pytestmark = [pytest.mark.serial, pytest.mark.long, pytest.mark.limit(600)]
+pytestmark = [pytest.mark.whole, pytest.mark.long, pytest.mark.limit(600)]
 
 OUTAGE_S = 75  # beats live a minute
 CHAOS_S = float(os.environ.get("BERTH_CHAOS_S", "120"))

@@ -9,7 +9,7 @@ from tests.faults.person import Person
 from tests.faults.whole import Whole, eventually
 from tests.up.harness import commands_with
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.whole
 
 
 def test_a_cancelled_job_leaves_nothing_behind_that_changed_its_session(whole: Whole, person: Person) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.faults.person import Person
 from tests.faults.whole import Whole, eventually
 
-pytestmark = [pytest.mark.serial, pytest.mark.limit(150)]
+pytestmark = [pytest.mark.whole, pytest.mark.limit(150)]
 
 
 def test_the_next_up_has_the_history_of_the_last_and_starts_again_what_ctrl_c_cut_short(

@@ -13,7 +13,7 @@ from tests.faults.person import Person
 from tests.faults.whole import Whole, eventually
 from tests.up.harness import ROOT
 
-pytestmark = [pytest.mark.serial, pytest.mark.limit(120)]
+pytestmark = [pytest.mark.whole, pytest.mark.limit(120)]
 
 PATIENCE_S = 12  # the shortest that leaves a node time to beat again after a short outage of Valkey
 UNANSWERED = 2  # beats an agent sends without an answer

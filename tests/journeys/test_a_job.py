@@ -13,7 +13,7 @@ from tests.journeys.visitor import SOON_MS, arrived, badge, fill, is_marked, lin
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.serial, pytest.mark.limit(150)]
+pytestmark = [pytest.mark.whole, pytest.mark.limit(150)]
 # Prints when it printed, so that the page can tell how late a line came.
 PRINTS = 'for i in $(seq 1 16); do echo "step $i at $(date +%s.%N)"; sleep 0.5; done'
 AGES = """() => new Promise((done) => {

@@ -15,7 +15,7 @@ from tests.journeys.visitor import SOON_MS, badge, is_marked, line, mark, sign_i
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
-pytestmark = [pytest.mark.serial, pytest.mark.limit(150)]
+pytestmark = [pytest.mark.whole, pytest.mark.limit(150)]
 PATIENCE_S = 10  # as short as a machine under load allows
 
 

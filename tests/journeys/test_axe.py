@@ -133,7 +133,7 @@ def sideways(page: "Page") -> str:
     )
 
 
-@pytest.mark.serial
+@pytest.mark.whole
 @pytest.mark.limit(240)
 @pytest.mark.parametrize("who", PAGES, ids=lambda who: who or "nobody")
 def test_every_page_is_fit_for_everybody(browser: "Browser", portal: tuple[str, Scenery], who: str) -> None:
@@ -166,7 +166,7 @@ def unfit(page: "Page") -> list[str]:
     return found
 
 
-@pytest.mark.serial
+@pytest.mark.whole
 @pytest.mark.limit(120)
 def test_pages_that_answer_a_form_are_fit_too(browser: "Browser", portal: tuple[str, Scenery]) -> None:
     address, scenery = portal
@@ -199,7 +199,7 @@ def test_pages_that_answer_a_form_are_fit_too(browser: "Browser", portal: tuple[
         assert not errors
 
 
-@pytest.mark.serial
+@pytest.mark.whole
 @pytest.mark.limit(120)
 def test_answers_about_people_and_teams_are_fit_too(browser: "Browser", portal: tuple[str, Scenery]) -> None:
     address, scenery = portal

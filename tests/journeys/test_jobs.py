@@ -10,7 +10,7 @@ from tests.journeys.visitor import SOON_MS, sign_in
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.serial, pytest.mark.limit(120)]
+pytestmark = [pytest.mark.whole, pytest.mark.limit(120)]
 
 
 def test_new_jobs_wait_behind_a_button_and_nothing_jumps(page: "Page", person: Person, address: str) -> None:

@@ -12,7 +12,7 @@ from tests.journeys.visitor import SOON_MS, badge, fill, is_marked, line, mark, 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.serial, pytest.mark.limit(180)]
+pytestmark = [pytest.mark.whole, pytest.mark.limit(180)]
 # Saves when it is asked to, takes its time for that, and says so.
 SAVES = (
     'trap "echo saving; sleep 3; echo saved; exit 0" TERM; echo begun; while :; do sleep 1 & wait $!; done'

@@ -11,7 +11,7 @@ from tests.journeys.visitor import arrived, badge, fill, line, send, sign_in
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = [pytest.mark.serial, pytest.mark.limit(120)]
+pytestmark = [pytest.mark.whole, pytest.mark.limit(120)]
 
 
 def test_reading_submitting_and_cancelling_need_no_scripts(browser: "Browser", address: str) -> None:

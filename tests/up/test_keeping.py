@@ -8,7 +8,7 @@ import pytest
 
 from tests.up.harness import SmallUp, eventually, is_alive
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.whole
 
 
 def stops(up: SmallUp) -> list[str]:

@@ -82,7 +82,7 @@ def test_a_full_disk_is_refused_before_anything_is_written(
     assert listing(tmp_path / "state") == []
 
 
-@pytest.mark.serial
+@pytest.mark.whole
 def test_a_data_directory_of_another_postgresql_is_refused(up: SmallUp) -> None:
     up.env["SERVERS"] = "1"
     up.start().ready().end()
@@ -95,7 +95,7 @@ def test_a_data_directory_of_another_postgresql_is_refused(up: SmallUp) -> None:
     assert version.read_text() == "12\n"
 
 
-@pytest.mark.serial
+@pytest.mark.whole
 def test_a_second_up_of_the_same_state_names_the_first(up: SmallUp) -> None:
     up.start().ready()
     sentence = refused("--state", up.state, "--port", free_port())
@@ -103,7 +103,7 @@ def test_a_second_up_of_the_same_state_names_the_first(up: SmallUp) -> None:
     assert not up.has_ended()
 
 
-@pytest.mark.serial
+@pytest.mark.whole
 def test_two_states_run_side_by_side(up: SmallUp, tmp_path: Path) -> None:
     up.env["SERVERS"] = "1"
     up.start().ready()

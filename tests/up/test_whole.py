@@ -58,7 +58,7 @@ def follow(up: Whole, number: int) -> HTTPResponse:
     return stream
 
 
-@pytest.mark.serial
+@pytest.mark.whole
 @pytest.mark.limit(120)
 def test_ctrl_c_ends_it_within_ten_seconds_with_a_job_running_and_logs_followed(whole: Whole) -> None:
     whole.start()
@@ -78,7 +78,7 @@ def test_ctrl_c_ends_it_within_ten_seconds_with_a_job_running_and_logs_followed(
     assert Person(whole).call("GET", f"/jobs/{number}")["name"] == "fault"
 
 
-@pytest.mark.serial
+@pytest.mark.whole
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("name", ["front", "keeper"])
 def test_kill_9_leaves_neither_servers_nor_ranks(whole: Whole, name: str) -> None:
@@ -88,7 +88,7 @@ def test_kill_9_leaves_neither_servers_nor_ranks(whole: Whole, name: str) -> Non
     eventually(lambda: not commands_with(str(whole.state)) and not commands_with(secret(whole)))
 
 
-@pytest.mark.serial
+@pytest.mark.whole
 def test_who_is_not_root_is_told_that_jobs_are_not_isolated(up: SmallUp) -> None:
     up.start(prefix=("unshare", "--user", f"--map-user={AN_ACCOUNT}", f"--map-group={AN_ACCOUNT}"))
     eventually(lambda: "Ctrl-C stops everything" in up.said)
@@ -97,7 +97,7 @@ def test_who_is_not_root_is_told_that_jobs_are_not_isolated(up: SmallUp) -> None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="for an ordinary user they never are")
-@pytest.mark.serial
+@pytest.mark.whole
 def test_root_is_not_told_so(up: SmallUp) -> None:
     up.start().ready()
     assert "not isolated" not in up.said
