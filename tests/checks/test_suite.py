@@ -49,9 +49,7 @@ def last_line(capfd: pytest.CaptureFixture[str]) -> str:
     return capfd.readouterr().out.strip().splitlines()[-1]
 
 
-def test_every_test_runs_once_in_one_of_the_phases(
-    small: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_every_test_runs_once_in_one_of_the_phases(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert suite.main([]) == 0
     assert last_line(capfd).startswith("5 passed, 1 skipped in ")
 
