@@ -1,6 +1,7 @@
 """What every test may ask for; real servers start only when the first test asks for one."""
 
 import os
+import signal
 from datetime import UTC, datetime
 
 import django
@@ -19,6 +20,10 @@ os.environ.update(places.environment())
 django.setup()
 # Otherwise pytest-django, in a worker of xdist, would load the settings before the worker has its own servers.
 del os.environ["DJANGO_SETTINGS_MODULE"]
+
+# A run that a shell put into the background ignores Ctrl-C, and so would everything that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same cases on every machine and at every try; new ones on purpose, with --hypothesis-profile=hunt.
 hypothesis.settings.register_profile("same", derandomize=True)
