@@ -7,7 +7,7 @@ from typing import NamedTuple
 from scheduler.core.model import Job, Running
 from scheduler.core.policy import Policy
 from scheduler.core.promise import may_lend
-from scheduler.core.quota import Books, Holding
+from scheduler.core.quota import Books, Holding, Standing
 
 
 class Pledge(NamedTuple):
@@ -60,18 +60,20 @@ class Pledges:
 
     def _first_broken(self, job: Job, kind: str, changes: tuple[Holding, ...]) -> Job | None:
         for pledge in self._pledges.get(kind, ()):
-            bound = pledge.job.tier >= job.tier and self._honoured(pledge, kind)
-            if bound and not self._honoured(pledge, kind, *changes):
+            if pledge.job.tier < job.tier:
+                continue
+            now, then = self._standing(pledge, kind), self._standing(pledge, kind, *changes)
+            # What is taken back for an owner stays its own: on loan, others would have made way for a borrower.
+            if (now.starts and not then.starts) or (now is Standing.INSIDE and then is not now):
                 return pledge.job
         return None
 
-    def _honoured(self, pledge: Pledge, kind: str, *more: Holding) -> bool:
-        """Whether quota would let it start once all who make way have gone, with these changes besides."""
+    def _standing(self, pledge: Pledge, kind: str, *more: Holding) -> Standing:
+        """What its start would be once all who make way have gone, with these changes besides."""
         # Who makes way for others counts too: their places, which are on the books, are of no use before that.
         gone = ((pledge.job.team, pledge.gpus, pledge.returns), *self._leaving[kind].values())
         changes = [*((team, -gpus, returns) for team, gpus, returns in gone), *more]
         job, firm = pledge.job, not pledge.job.preemptible
-        standing = self._books.standing_after(
+        return self._books.standing_after(
             changes, job.team, kind, pledge.gpus, returns=pledge.returns, firm=firm
         )
-        return standing.starts

@@ -42,6 +42,19 @@ def test_what_a_place_in_the_making_borrows_is_not_lent_to_another_share() -> No
     assert [start.job for start in made.starts] == []
 
 
+def test_what_is_taken_back_for_an_owner_is_not_turned_into_a_loan() -> None:
+    """Others give back what they borrowed. Enough is free to lend for more, but then the owner would start as a borrower."""
+    leaving = run(1, [seat(1), seat(2)], team="other")
+    books = Books(TEAMS, {H: 32}, [leaving])
+    pledges = Pledges(books, Policy())
+    books.take("own", H, 6)
+    pledges.add(job(11, team="own", gpus=6), H, 6, [leaving])
+    broken = pledges.broken(job(12, team="own", gpus=4), H, 4)
+    assert broken is not None
+    assert broken.id == 11
+    assert pledges.broken(job(13, team="own", gpus=2), H, 2) is None  # both are the team's own
+
+
 def test_looking_at_pledges_leaves_nothing_behind_in_the_books() -> None:
     """What would be so after changes that were only tried must not be remembered for changes that are made."""
     leaving = run(1, [seat(1)], team="own")
