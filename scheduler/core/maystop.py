@@ -141,7 +141,8 @@ class Case:
         job, rules = self.job, self.rules
         younger = (run.submitted_at, run.job) > (job.submitted_at, job.id)
         harmless = run.ends_by is not None and run.ends_by <= rules.now + rules.policy.grace_s
-        beside = job.ran_until is not None and run.started_at < job.ran_until  # the older one was running
+        # The older one was running; what happened first in one instant nobody can tell.
+        beside = job.ran_until is not None and run.started_at <= job.ran_until
         return run.tier == job.tier and younger and not (harmless or beside)
 
     def may_start(self, books: Books) -> bool:
