@@ -188,8 +188,8 @@ class PortalDouble:
         self.offsets.append(offset)
         pieces = self.logs.setdefault((run, rank), [])
         end = pieces[-1][0] + len(pieces[-1][1]) if pieces else 0
-        if offset >= end:
-            pieces.append((offset, body))
+        if offset + len(body) > end:  # an agent that died before our answer sends part of it again, with more
+            pieces.append((max(offset, end), body[max(0, end - offset) :]))
         return max(end, offset + len(body))
 
     def _refusal(self, asked: BaseHTTPRequestHandler) -> tuple[int, object] | None:

@@ -52,7 +52,7 @@ def test_a_new_agent_goes_on_where_the_last_one_stopped(
     portal: PortalDouble, agent: AgentProcess, start_agent: StartAgent
 ) -> None:
     portal.want(order(portal, spec(agent, 1, TICKS.replace("400", "150"))))
-    eventually(lambda: len(portal.log(1, 0)) > 300)
+    eventually(lambda: len(portal.log(1, 0)) > 300 and portal.offsets[-1] > 0)  # it has heard an answer
     agent.kill()
     before = len(portal.offsets)
     start_agent()
