@@ -2,12 +2,15 @@
 
 import errno
 import os
+import secrets
 import socket
 import stat
 import tempfile
 from pathlib import Path
 
 _LONGEST = 107 - len("/.s.PGSQL.5432")  # sun_path holds 108 bytes with the final zero
+# Below the ports that Linux gives to connections: one of those could be taken between choice and use.
+_QUIET = range(20_000, 32_000)
 
 
 def socket_directory(directory: Path) -> Path:
@@ -34,6 +37,11 @@ def _is_private(place: Path) -> bool:
 
 def free_port() -> int:
     """A port nobody listens on at this moment; whoever uses it must be ready to find it taken."""
+    chosen = (secrets.choice(_QUIET) for _ in range(50))
+    return next(filter(is_free, chosen), 0) or _any_port()
+
+
+def _any_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from portal.up.descendants import Process, descendants, everyone, process
+from portal.up.sockets import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ROOT / "tests" / "up" / "small.py"
@@ -22,13 +22,6 @@ def eventually(question: Callable[[], object], limit_s: float = 15) -> None:
     while not question():
         assert time.monotonic() < deadline, f"this did not come true within {limit_s} s"
         time.sleep(0.02)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def clean_environment(**extra: str) -> dict[str, str]:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from portal.up import state as state_module
+from portal.up.sockets import free_port
 from portal.up.state import open_state
 from portal.up.trouble import Trouble
-from tests.up.harness import SMALL, SmallUp, clean_environment, free_port
+from tests.up.harness import SMALL, SmallUp, clean_environment
 
 
 def refused(*words: object, status: int = 1, **env: str) -> str:

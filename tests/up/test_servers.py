@@ -17,6 +17,7 @@ import redis
 
 from portal.up import preflight, unprivileged
 from portal.up.postgres import Postgres
+from portal.up.sockets import free_port, is_free
 from portal.up.trouble import Trouble
 from portal.up.unprivileged import Guise
 from portal.up.valkey import Valkey
@@ -266,3 +267,16 @@ def test_two_of_each_live_side_by_side(postgres: Postgres, valkey: Valkey, tmp_p
         server.stop()
     assert postgres.answers()
     assert valkey.answers()
+
+
+def test_a_free_port_is_none_that_a_connection_could_take_before_the_server_listens() -> None:
+    ports = {free_port() for _ in range(20)}
+    assert all(map(is_free, ports))
+    assert max(ports) < 32_768  # from there on Linux takes those of connections, as it comes
+
+
+def test_somebody_elses_port_is_not_free() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", free_port()))
+        taken.listen()
+        assert not is_free(taken.getsockname()[1])
