@@ -70,18 +70,22 @@ class Ledger:
 
         Where nobody borrows, claims above the ceiling come from capacity that is down: no reason to wait.
         """
-        spare, below, floors = ENDLESS, self.kept_below, self.terms.kept
-        for place, ceiling in zip(reversed(path), reversed(self.ceilings(path)), strict=True):
-            claim = max(below[place], floors[place])
-            left = max(0, ceiling - claim) if self.borrowed(place) else ENDLESS
-            spare = min(spare, left) + claim - below[place]
+        spare, kept_idle, promised_idle = ENDLESS, 0, 0
+        for place, ceiling in zip(path, self.ceilings(path), strict=True):
+            claim = max(self.kept_below[place], self.terms.kept[place])
+            kept_idle += claim - self.kept_below[place]
+            most = max(0, ceiling - claim) + kept_idle
+            unlent = self.unlent(place)
+            if unlent >= 0:
+                most = max(most, unlent + promised_idle)
+            promised_idle += max(0, self.terms.promised[place] - self.promised_below[place])
+            spare = min(spare, most)
         return spare
 
-    def borrowed(self, place: int) -> int:
-        """How many are held at this level and below above all that was promised there."""
+    def unlent(self, place: int) -> int:
+        """How far claims of this level and below may grow before somebody there must have borrowed; below 0: has."""
         terms = self.terms
-        promised = max(terms.promised_below[place], terms.promised[place])
-        return max(0, self.promised_below[place] - promised)
+        return max(terms.promised_below[place], terms.promised[place]) - self.promised_below[place]
 
     def over(self, path: Path, until: int) -> int:
         """How many the first of the path holds above nominal, at each level below `until`; 0 = none."""

@@ -160,6 +160,20 @@ def test_one_that_lends_nothing_finds_its_own_idle_even_when_an_owner_comes_back
     assert kept.standing("y", H, 8) is INSIDE
 
 
+def test_what_one_keeps_is_not_for_an_owner_whose_own_its_sister_borrowed() -> None:
+    """Depth holds all that org owns. That is not above org's nominal yet, but with speech, which lives on it, it would be."""
+    teams = [
+        *(team("org", H100=(8, ALL, ALL)), team("depth", "org", H100=(4, ALL, 2)), team("speech", "org")),
+        team("ops", H100=(8, ALL, 0)),
+    ]
+    kept = books(*teams, capacity=16, depth=8)
+    assert kept.standing("speech", H, 2) is NOTHING
+    assert kept.owed("speech", H, 2)
+    assert wall(kept, "speech", H, 2).at == ""  # type: ignore[union-attr]  # a wall, as seen above
+    kept.give("depth", H, 2)
+    assert kept.standing("speech", H, 2) is INSIDE
+
+
 def test_owners_share_what_is_left_when_capacity_is_down_and_nobody_borrows() -> None:
     teams = [team("x", H100=(8, 0, 0)), team("y", H100=(8, 0, ALL))]
     kept = books(*teams, capacity=12)
