@@ -44,6 +44,23 @@ class Ledger:
         _climb(path, gpus, self.kept_below, self.terms.kept)
         _climb(path, gpus, self.promised_below, self.terms.promised)
 
+    def arrivals(self, path: Path, gpus: int) -> list[tuple[int, int]]:
+        """How much so many more for the first of the path would add at each level: kept, and promised."""
+        return list(
+            zip(
+                _arrivals(path, gpus, self.kept_below, self.terms.kept),
+                _arrivals(path, gpus, self.promised_below, self.terms.promised),
+                strict=True,
+            )
+        )
+
+    def arrive(self, path: Path, gpus: int, claims: tuple[int, int]) -> None:
+        """Count for a level and all above it what comes from somewhere below: GPUs, and what arrives of claims."""
+        for place in path:
+            self.held[place] += gpus
+        _climb(path, claims[0], self.kept_below, self.terms.kept)
+        _climb(path, claims[1], self.promised_below, self.terms.promised)
+
     def room(self, path: Path) -> int:
         """How many more are inside nominal: of the lowest level with a share, less what it promised below.
 
@@ -128,6 +145,16 @@ def _climb(path: Path, gpus: int, below: list[int], floors: list[int]) -> None:
         gpus = (now if now > floor else floor) - (had if had > floor else floor)
         if not gpus:
             return
+
+
+def _arrivals(path: Path, gpus: int, below: list[int], floors: list[int]) -> list[int]:
+    """What would arrive at each level of the path, were so many more counted for the first of it."""
+    found: list[int] = []
+    for place in path:
+        found.append(gpus)
+        had, floor = below[place], floors[place]
+        gpus = max(had + gpus, floor) - max(had, floor)
+    return found
 
 
 def _spare(path: Path, below: list[int], floors: list[int], ceilings: list[int]) -> int:

@@ -65,6 +65,13 @@ class Books:
         other._lasting = {kind: page.copy() for kind, page in self._lasting.items()}
         return other
 
+    def only(self, kind: str) -> "Books":
+        """A copy that knows of one GPU type."""
+        other = Books(self.lineage, self.capacity, outside=self._outside, returning=self._returning)
+        other._pages = {kind: self.page(kind).copy()}
+        other._lasting = {kind: self.lasting(kind).copy()}
+        return other
+
     def page(self, kind: str) -> Ledger:
         """The counts of one GPU type."""
         if kind not in self._pages:
@@ -77,7 +84,7 @@ class Books:
         if team not in self.lineage:
             self.page(kind).loose[team] += gpus
         if not returns:
-            self._lasting_page(kind).add(self.lineage.path(team), gpus)
+            self.lasting(kind).add(self.lineage.path(team), gpus)
         self.version += 1
 
     def give(self, team: str, kind: str, gpus: int, *, returns: bool = False) -> None:
@@ -101,9 +108,10 @@ class Books:
     def _grow(self, run: Running, sign: int) -> None:
         if gpus := sign * self._outside.get(run.job, 0):
             self.page(run.gpu_type).capacity += gpus
-            self._lasting_page(run.gpu_type).capacity += gpus
+            self.lasting(run.gpu_type).capacity += gpus
 
-    def _lasting_page(self, kind: str) -> Ledger:
+    def lasting(self, kind: str) -> Ledger:
+        """The same without what would be back within the promise."""
         if kind not in self._lasting:
             self._lasting[kind] = Ledger(self.lineage.terms(kind), self.page(kind).capacity)
         return self._lasting[kind]
@@ -171,7 +179,7 @@ class Books:
 
     def lasts(self, team: str, kind: str, gpus: int) -> bool:
         """Whether so many more are inside the team's nominal, beside nothing but what would not be back in time."""
-        return gpus <= self._lasting_page(kind).room(self.lineage.path(team))
+        return gpus <= self.lasting(kind).room(self.lineage.path(team))
 
     def over(self, team: str, kind: str, below: str | None = None) -> int:
         """How many GPUs the team holds above nominal, at each level below this one; 0 = it is protected.

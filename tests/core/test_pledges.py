@@ -1,10 +1,15 @@
 """Quota that is pledged to places being made: nobody else takes it meanwhile, be it their own or lent."""
 
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from scheduler.core.afterwards import Afterwards, Pledge
 from scheduler.core.model import Share, Team, Tier
 from scheduler.core.planner import plan
 from scheduler.core.pledges import Pledges
 from scheduler.core.policy import Policy
-from scheduler.core.quota import Books
+from scheduler.core.quota import Books, Standing
 from tests.core.builders import drawn, job, run, seat, snapshot, spot, tree
 
 H = "H100"
@@ -66,3 +71,67 @@ def test_looking_at_pledges_leaves_nothing_behind_in_the_books() -> None:
         pledges.broken(job(12, team="other"), H, 8)
         books.take("own", H, 0)  # a change that has the number of one that was tried
         assert not books.standing("own", H, 8).starts
+
+
+def _grown(dice: Random) -> tuple[Books, list[Pledge]]:
+    """A tree of random shares with random holdings, and pledges whose places are on the books."""
+    names: list[str | None] = [None, *"abcdefgh"]
+    teams = [
+        Team(str(name), dice.choice(names[:at]), {H: _share(dice)} if dice.random() < 0.8 else {})
+        for at, name in enumerate(names)
+        if at
+    ]
+    books = Books(teams, {H: dice.randrange(20, 80)})
+    everybody = [*(team.name for team in teams), "unknown"]
+    for _ in range(12):
+        books.take(dice.choice(everybody), H, dice.randrange(6), returns=dice.random() < 0.5)
+    pledges = []
+    for number in range(8):
+        gpus, returns = dice.randrange(1, 6), dice.random() < 0.5
+        made_for = job(number, team=dice.choice(everybody), gpus=gpus, preemptible=dice.random() < 0.5)
+        books.take(made_for.team, H, gpus, returns=returns)
+        pledges.append(Pledge(made_for, gpus, returns))
+    return books, pledges
+
+
+def _share(dice: Random) -> Share:
+    return Share(dice.randrange(16), dice.choice((None, 0, 4, 12)), dice.choice((None, 0, 3)))
+
+
+def test_what_arrives_where_two_branches_meet_tells_as_much_as_the_whole_start() -> None:
+    broken = 0
+    for seed in range(300):
+        dice = Random(seed)
+        books, pledges = _grown(dice)
+        after = Afterwards(books, H, [("a", 3, True)], pledges)
+        for team in (*"abcdefgh", "unknown"):
+            for gpus, returns in ((1, True), (4, False), (9, dice.random() < 0.5)):
+                found = after.breaks_by_start(team, gpus, returns=returns)
+                assert found == after.breaks([(team, gpus, returns)])
+                broken += len(found)
+    assert broken > 500  # else nothing was tried
+
+
+def test_pledges_are_not_asked_again_for_every_team() -> None:
+    """A hundred teams, and a place in the making for each: who starts is asked about those that it can touch."""
+    many = [Team(f"t{number}", quota={H: Share(8)}) for number in range(100)]
+    books = Books(many, {H: 800})
+    pledges = Pledges(books, Policy())
+    for team in many:
+        books.take(team.name, H, 4)
+        pledges.add(job(1, team=team.name, gpus=4), H, 4, [])
+    asked = 0
+    standing = Books.standing_after
+
+    def counted(self: Books, *args: Any, **more: Any) -> Standing:
+        nonlocal asked
+        asked += 1
+        return standing(self, *args, **more)
+
+    with patch.object(Books, "standing_after", counted):
+        for team in many:
+            for gpus in (1, 2, 4):
+                pledges.broken(job(2, team=team.name, gpus=gpus), H, gpus)
+    assert asked <= 3 * (
+        100 + 100 + 100
+    )  # not 3 * 100 * 100: at the top, once more at home, and as it is now

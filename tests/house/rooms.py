@@ -67,6 +67,7 @@ CORE = {
     *("fill.py", "herd.py", "keeping.py", "line.py", "making.py", "mending.py", "policy.py", "recall.py"),
     *(
         "early.py",
+        "afterwards.py",
         "pledges.py",
         "risk.py",
         "serve.py",
