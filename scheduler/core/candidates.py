@@ -60,7 +60,7 @@ def seek(case: Case, running: Iterable[Running], *, passed: bool = True) -> Foun
                 spared.append(Passed(run, lost_work(run, now), judged.answer))
             continue
         if run.team not in pots:
-            pots[run.team] = tuple(cover.guards(run.team, case.kind, CLUSTER))
+            pots[run.team] = cover.guards(run.team, case.kind, CLUSTER)
         cost = lost_work(run, now)
         found.candidates.append(Candidate(run, cost, judged.answer, run.gpus, judged.guards, pots[run.team]))
     return found

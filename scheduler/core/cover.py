@@ -90,6 +90,7 @@ class Cover:
     def __init__(self, lineage: Lineage, running: Iterable[Running] = ()) -> None:
         self._lineage = lineage
         self._pots: dict[tuple[int, str, bool], Pot] = {}
+        self._guards: dict[tuple[str, str, int], tuple[Pot, ...]] = {}  # asked for every team by every search
         for run in running:
             if not run.stopping:  # it is on its way out and covers nothing
                 self.add(run.team, run.gpu_type, run.tier, run.gpus)
@@ -118,8 +119,14 @@ class Cover:
             return None
         return self._pot((place, kind, terms.split[place]), terms.inside(place))
 
-    def guards(self, team: str, kind: str, until: int) -> list[Pot]:
+    def guards(self, team: str, kind: str, until: int) -> tuple[Pot, ...]:
         """Its own pot, and those of the levels with a share below `until`: each may protect its runs."""
+        key = (team, kind, until)
+        if key not in self._guards:
+            self._guards[key] = tuple(self._guarding(team, kind, until))
+        return self._guards[key]
+
+    def _guarding(self, team: str, kind: str, until: int) -> list[Pot]:
         own = self.own(team, kind)
         pots = [] if own is None else [own]
         nominal = self._lineage.terms(kind).nominal

@@ -34,7 +34,7 @@ class Clan:
     def __init__(self, team: str, kind: str, cover: Cover) -> None:
         self.families: list[Family] = []
         self.pot: Pot | None = cover.own(team, kind)
-        self.pots: tuple[Pot, ...] = tuple(cover.guards(team, kind, CLUSTER))
+        self.pots: tuple[Pot, ...] = cover.guards(team, kind, CLUSTER)
         self._loose: list[Family] = []
         self._then = -1
 

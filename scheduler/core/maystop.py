@@ -89,6 +89,7 @@ class Case:
         self.own = rules.cover.own(job.team, kind)
         self._known: dict[tuple[object, ...], Judged] = {}
         self._owed: dict[str, bool] = {}  # by team
+        self._inside: dict[str | None, bool] = {}  # by the team where both meet: there are far fewer
         self._guards: dict[str, tuple[Pot, ...]] = {}
 
     def judge(self, run: Running) -> Judged:
@@ -163,8 +164,10 @@ class Case:
         """The job stays inside what its team was promised, up to where both teams meet."""
         if run.team not in self._owed:
             meeting = self.rules.books.meeting(run.team, self.job.team)
-            inside = self.rules.books.stays_inside(self.job.team, self.kind, self.gpus, meeting)
-            self._owed[run.team] = self.own is not None and inside
+            if meeting not in self._inside:
+                inside = self.rules.books.stays_inside(self.job.team, self.kind, self.gpus, meeting)
+                self._inside[meeting] = self.own is not None and inside
+            self._owed[run.team] = self._inside[meeting]
         return self._owed[run.team]
 
     def spare(self, run: Running) -> tuple[Pot, ...] | None:
@@ -173,7 +176,7 @@ class Case:
         if pots is None:
             meeting = self.rules.books.meeting(run.team, self.job.team)
             until = CLUSTER if meeting is None else self.rules.lineage.path(meeting)[0]
-            pots = self._guards[run.team] = tuple(self.rules.cover.guards(run.team, self.kind, until))
+            pots = self._guards[run.team] = self.rules.cover.guards(run.team, self.kind, until)
         return pots if all(pot.spares(run.tier, gone) for pot in pots) else None
 
 

@@ -1,6 +1,6 @@
 """A place for a job by stopping others, least harm first: reclaim, then recall, then preempt a lower tier."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from scheduler.core.board import Board, Placement
@@ -28,7 +28,7 @@ def find_way(
     case: Case,
     board: Board,
     want: Want,
-    running: Sequence[Running],
+    running: Collection[Running],
     *,
     found: Found | None = None,
     steps: int = STEPS,
@@ -98,7 +98,7 @@ def _with_quota(case: Case, making: Making, candidates: Iterable[Candidate]) -> 
 
 
 def _own_first(
-    case: Case, board: Board, want: Want, known: tuple[Found, Sequence[Running], int]
+    case: Case, board: Board, want: Want, known: tuple[Found, Collection[Running], int]
 ) -> Way | Exhausted | None:
     """Lower tiers of its own team make room in the quota; with that the job may have what others borrowed."""
     found, running, steps = known

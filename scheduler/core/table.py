@@ -1,6 +1,6 @@
 """The table at which a plan is made: what is decided so far, and what is left of places and quota."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import inf
@@ -165,9 +165,9 @@ class Table:
         """The GPU types that it accepts and that are here, in its order."""
         return self.layout.kinds(job.request)
 
-    def standing_runs(self) -> list[Running]:
-        """What runs and was not asked to go in this plan, the newest first."""
-        return list(self._standing.values())
+    def standing_runs(self) -> Collection[Running]:
+        """What runs and was not asked to go in this plan, the newest first; a view, for few who ask read it."""
+        return self._standing.values()
 
     @cached_property
     def _standing(self) -> dict[int, Running]:

@@ -36,9 +36,9 @@ class Cells(NamedTuple):
 
 def cells(seats: Sequence[Seat], layout: Layout) -> Cells:
     """Where these seats stand in the matrix."""
-    pairs = [(layout.row[seat.node], slot) for seat in seats for slot in seat.slots]
-    both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Cells(both[:, 0], both[:, 1])
+    rows = np.array([layout.row[seat.node] for seat in seats], dtype=np.int64)
+    slots = np.array([slot for seat in seats for slot in seat.slots], dtype=np.int64)
+    return Cells(np.repeat(rows, [len(seat.slots) for seat in seats]), slots)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
