@@ -82,7 +82,7 @@ GROUPS = (
     )),
     Group("places", "Places", (
         Figure("relax_after_s", "Preferred topology waits",
-               "A job that prefers one rack or block waits this long for it before it takes less.", "length"),
+               "A job that prefers one node, rack or block waits this long for it before it takes less; production does not wait.", "length"),
         Figure("spare_nodes", "Spare nodes",
                "So many whole nodes of each GPU type are kept free for gangs that lose one; production may still use them.", "count"),
         Figure("production_pools", "Pools for production only", "Nothing but production starts there.", "pools"),

@@ -29,9 +29,9 @@ class Alike:
         """How long it may hold a place, who could call it back, and which protected promises it would outlast."""
         table, policy = self._table, self._table.policy
         can_go = job.preemptible and job.stops < policy.max_recalls
-        relaxed = not job.request.level or table.now - job.submitted_at >= policy.relax_after_s
+        hopes = table.wishes.binds(job)
         outlasts = self._outlasts(job) if self._due else 0
-        return job.tier, job.limit_s, can_go, relaxed, outlasts
+        return job.tier, job.limit_s, can_go, hopes, outlasts
 
     def _outlasts(self, job: Job) -> int:
         return sum(1 for _ in takewhile(lambda moment: reaches(job, moment, self._table.now), self._due))

@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from scheduler.core import search, seats
 from scheduler.core.ground import Ground
-from scheduler.core.layout import Query
+from scheduler.core.layout import Layout, Query
 from scheduler.core.model import Request, Seat, Tier
 from scheduler.core.place import Chosen
 from scheduler.core.policy import Policy
@@ -67,3 +69,8 @@ class Board(Slate):
         node = tree.nodes[position]
         free = self.free[tree.rows[position]].tolist()
         return Seat(node.id, seats.choose(free, node.nvlink, gpus, tp))
+
+
+def empty_board(layout: Layout) -> Board:
+    """The known cluster, healthy and empty."""
+    return Board(layout, np.ones(layout.exists.shape, dtype=np.bool_), mended=True)

@@ -71,8 +71,7 @@ def _harm_s(job: Job, made: Making) -> float:
 
 
 def _want(table: Table, job: Job) -> Want:
-    relaxed = table.now - job.submitted_at >= table.policy.relax_after_s
-    return Want.of(job, table.policy, gpus=sizes(job.request)[0], relaxed=relaxed)
+    return Want.of(job, table.policy, gpus=sizes(job.request)[0], relaxed=not table.wishes.binds(job))
 
 
 def _could_fit(table: Table, job: Job, kind: str, *, recall: bool) -> bool:

@@ -5,6 +5,7 @@ from math import inf
 
 from scheduler.core.about import whole_minutes
 from scheduler.core.allowed import never
+from scheduler.core.board import empty_board
 from scheduler.core.elastic import sizes
 from scheduler.core.layout import Layout
 from scheduler.core.misfit import Wish, misfit
@@ -13,7 +14,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.promise import Lending
 from scheduler.core.quota import Books
 from scheduler.core.reasons import Reason
-from scheduler.core.table import Desk, empty_board
+from scheduler.core.table import Desk
 from scheduler.core.verbs import Verdict
 
 Kinds = tuple[str, ...]

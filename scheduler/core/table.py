@@ -6,8 +6,6 @@ from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
 from scheduler.core.allowed import Allowed, effective_limit
 from scheduler.core.board import Board, Placement
 from scheduler.core.burden import Burden
@@ -24,6 +22,7 @@ from scheduler.core.promise import Lending
 from scheduler.core.quota import Books, Standing
 from scheduler.core.timeline import Future
 from scheduler.core.verbs import Start, Stop, Swap
+from scheduler.core.wishes import Wishes
 
 
 class Desk:
@@ -67,6 +66,7 @@ class Table:
         self.burden = Burden.of(desk.layout, snap.running)
         self.board = Board(desk.layout, snap.free, self.burden)  # free now, and kept for nobody
         self.lending = Lending(snap.policy)
+        self.wishes = Wishes(desk.layout, snap.policy, snap.taken_at)
         # Without teams nobody lends: then it matters to nobody what would be back.
         back = (lambda run: self.lending.back(run, self.now)) if snap.teams else None
         away = outside(desk.layout, snap.running)
@@ -197,7 +197,7 @@ class Table:
             tier=job.tier,
             policy=self.policy,
             gpus=gpus,
-            relaxed=self.now - job.submitted_at >= self.policy.relax_after_s,
+            relaxed=not self.wishes.binds(job),
             firm=not job.preemptible,
         )
         return None if placement is None else Fit(placement, gpus)
@@ -274,8 +274,3 @@ class Table:
 
 def _count(seats: Iterable[Seat]) -> int:
     return sum(len(seat.slots) for seat in seats)
-
-
-def empty_board(layout: Layout) -> Board:
-    """The known cluster, healthy and empty."""
-    return Board(layout, np.ones(layout.exists.shape, dtype=np.bool_), mended=True)

@@ -25,7 +25,7 @@ def tidy(table: Table, line: Line) -> None:
             return
         if job.id in table.settled or job.request.gpus == 1:
             continue
-        relaxed = table.now - job.submitted_at >= table.policy.relax_after_s
+        relaxed = not table.wishes.binds(job)
         alike = (job.request, job.team, job.tier is Tier.PRODUCTION, table.lending.to(job), relaxed)
         if alike in others:
             continue

@@ -95,11 +95,9 @@ class _Special:
 
     def _hoping(self) -> Iterator[int]:
         """Whose preferred place is still waited for."""
-        table, since = self._table, self._table.now - self._table.policy.relax_after_s
+        table = self._table
         if table.policy.relax_after_s > 0:
-            yield from (
-                job.id for job in table.snap.waiting if job.request.level and job.submitted_at > since
-            )
+            yield from (job.id for job in table.snap.waiting if table.wishes.binds(job))
 
     def _planned(self, promise: Promise) -> dict[str, Fact]:
         table, ends = self._table, self._inquiry.ends

@@ -88,13 +88,12 @@ class Inquiry:
         if not kinds:
             return None
         table = self._table
-        relaxed = table.now - job.submitted_at >= self._policy.relax_after_s
         wanted = Wanted(
             table.narrow(job.request, kinds),
             kinds,
             smallest(job.request),
             Tier.PRODUCTION if job.tier is Tier.PRODUCTION else Tier.STANDARD,
-            relaxed or not job.request.level,
+            not table.wishes.binds(job),
         )
         return Asked(wanted, binding(table, job), self._shuts(job))
 

@@ -88,6 +88,7 @@ CORE = {
     *("behind.py", "heat.py", "hurry.py", "merits.py", "rule.py"),
     *("attempt.py", "candidates.py", "clearing.py", "cost.py", "cover.py", "defrag.py", "elastic.py"),
     *("maystop.py", "preempt.py", "receipts.py", "relief.py", "swap.py", "victims.py", "want.py"),
+    "wishes.py",
 }
 
 
