@@ -431,11 +431,19 @@ def late(victim: dict[str, Any], winner: dict[str, Any], **more: Any) -> Tape:
     return told(jobs, *events, *run(100.0, "w", n1=ALL), nodes=nodes, policy=FIGURES, **more)
 
 
+def lodging(nominal: int) -> Tape:
+    """Blue has no quota of its own and lives on that of red, which is above it."""
+    teams = [team("red", nominal), team("blue", None, "red"), team("green", 4, "red")]
+    nodes = [node("n1"), node("n2"), node("n3")]
+    return late(BLUE | {"preemptible": 0}, RED | HIGH, nodes=nodes, teams=teams)
+
+
 BROKEN: dict[str, Tape] = {
     "behind opportunistic work": late(LOW, HIGH),
     "behind lower work of its own team": late(RED, RED | HIGH, teams=[team("red", 8)]),
     "inside its quota": late(RED | LOW, BLUE | HIGH, teams=[team("red", 1), team("blue", 4)]),
     "next to an idle node": late({"preemptible": 0}, HIGH, nodes=[node("n1"), node("n2")]),
+    "with enough for itself and a team that lives on its quota": lodging(12),
 }
 
 
@@ -450,6 +458,7 @@ HONEST: dict[str, Tape] = {
     "behind work that may not be stopped": late({"preemptible": 0}, HIGH),
     "behind another team's own": late(RED, BLUE | HIGH, teams=[team("red", 4), team("blue", 4)]),
     "outside its quota": late(RED | LOW, BLUE | HIGH, teams=[team("red", 8), team("blue", 3)]),
+    "beside a team that lives on its quota": lodging(8),
     "not yet": late(LOW, HIGH | {"not_before_s": 85}),
     "behind one that it comes after": late(LOW, HIGH | {"after": "v"}),
     "after a fault": late(

@@ -105,9 +105,22 @@ class Tree:
 
     def inside(self, team: str, kind: str, extra: int = 0) -> bool:
         """Whether all along the path, jobs at a parent as a team of their own, nominal is kept with so many more."""
+        lodged = self.lodged(team, kind)
         return all(
-            self.held[name, kind] + extra <= self.quota(name, kind).nominal for name in self.path(team)
+            self.held[name, kind] + extra + (lodged if name.endswith(ITSELF) else 0)
+            <= self.quota(name, kind).nominal
+            for name in self.path(team)
         )
+
+    def lodged(self, team: str, kind: str) -> int:
+        """What teams below without a quota of their own hold: in one reading they live on this team's."""
+        guests = [
+            child
+            for child in self.children.get(team, ())
+            if child in self.teams and kind not in self.teams[child].quota
+        ]
+        own = (f"{guest}{ITSELF}" if self.children.get(guest) else guest for guest in guests)
+        return sum(self.held[name, kind] for name in own) + sum(self.lodged(guest, kind) for guest in guests)
 
     def loans(self, team: str, kind: str, rises: Rises) -> Iterator[str]:
         """What a start that was just counted in borrows and nobody lends: from the team up, until it is within an owner's."""
