@@ -54,10 +54,21 @@ def recall_early(table: Table, job: Job, gain_s: float) -> bool:
         if not found.candidates:
             continue
         made = make_place(table.board, want, found.candidates, chosen=Chosen(table.rules))
-        if isinstance(made, Making) and _harm_s(job, made) * table.policy.recall_worth <= gain_s:
-            _carry_out(table, Way(case, made, found))
+        if not isinstance(made, Making) or _harm_s(job, made) * table.policy.recall_worth > gain_s:
+            continue
+        way = Way(case, made, found)
+        if _may_start_then(table, way) and not _breaks_pledge(table, way):
+            _carry_out(table, way)
             return True
     return False
+
+
+def _may_start_then(table: Table, way: Way) -> bool:
+    """Whether quota lets it start when all have gone: with more that is free, there may be more that others keep."""
+    books = table.leaving.books().copy()
+    for one in way.making.victims:
+        books.gone(one.run)
+    return way.case.may_start(books)
 
 
 def harm_s(job: Job, lost_s: float) -> float:
