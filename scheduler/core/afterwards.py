@@ -49,9 +49,13 @@ class Afterwards:
 
     def breaks(self, changes: Sequence[Holding]) -> list[Pledge]:
         """The pledges that would not be honoured any more with these changes, the oldest first."""
+        levels = sorted({place for team, _, _ in changes for place in self._books.lineage.path(team)})
+        before = self._bounds(levels)
         for team, gpus, returns in changes:
             self._books.take(team, self._kind, gpus, returns=returns)
-        then = {number: self._standing(number) for number in range(len(self._pledges))}
+        then = {}
+        if _give_way(before, self._bounds(levels)):
+            then = {number: self._standing(number) for number in range(len(self._pledges))}
         for team, gpus, returns in changes:
             self._books.give(team, self._kind, gpus, returns=returns)
         return [self._pledges[number] for number in self._fallen(then)]
@@ -72,12 +76,25 @@ class Afterwards:
     def _broken(self, arrival: Arrival) -> list[int]:
         """Of all that are at this level or below it, as if each met the start there."""
         if arrival not in self._arrivals:
-            here = [number for number, path in enumerate(self._paths) if arrival.place in path]
+            lineage, then = self._books.lineage, dict[int, Standing]()
+            levels = lineage.path(lineage.name(arrival.place))
+            before = self._bounds(levels)
             self._count(arrival, 1)
-            then = {number: self._standing(number) for number in here}
+            if _give_way(before, self._bounds(levels)):
+                here = [number for number, path in enumerate(self._paths) if arrival.place in path]
+                then = {number: self._standing(number) for number in here}
             self._count(arrival, -1)
             self._arrivals[arrival] = self._fallen(then)
         return self._arrivals[arrival]
+
+    def _bounds(self, levels: Iterable[int]) -> list[bool]:
+        """What the rules ask of these levels: pledges are asked one by one only where some of it gives way."""
+        page, lasting = self._books.page(self._kind), self._books.lasting(self._kind)
+        return [
+            bound
+            for place in levels
+            for bound in (*page.bounds(place), lasting.itself[place] <= lasting.terms.inside(place))
+        ]
 
     def _count(self, arrival: Arrival, sign: int) -> None:
         """It arrives, or is taken back."""
@@ -104,6 +121,10 @@ class Afterwards:
         place = ((job.team, -gpus, returns),)
         firm = not job.preemptible
         return self._books.standing_after(place, job.team, self._kind, gpus, returns=returns, firm=firm)
+
+
+def _give_way(before: Sequence[bool], then: Sequence[bool]) -> bool:
+    return any(held and not holds for held, holds in zip(before, then, strict=True))
 
 
 def _falls(now: Standing, then: Standing) -> bool:

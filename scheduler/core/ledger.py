@@ -117,6 +117,25 @@ class Ledger:
                 least = min(least, self.held[place] - terms.nominal[place])
         return max(0, least)
 
+    def bounds(self, place: int) -> tuple[bool, ...]:
+        """All that the rules ask of one level, with everything on the books that they are asked about.
+
+        Who could start keeps that as long as none of these gives way on his path: sums that only stay inside
+        the same bounds change nothing. (Full is one of them: kept places matter only while there is room.)
+        """
+        terms, held = self.terms, self.held[place]
+        ceiling = self.capacity if place == CLUSTER else terms.limit[place]
+        kept, promised = self.kept_below[place], self.promised_below[place]
+        return (
+            held <= terms.limit[place],
+            held > self.capacity,
+            kept <= ceiling >= terms.kept[place],
+            promised <= ceiling >= terms.promised[place],
+            kept <= terms.kept[place],
+            self.unlent(place) >= 0,
+            self.itself[place] <= terms.inside(place),
+        )
+
     def ceilings(self, path: Path) -> list[int]:
         """Where the claims of each level end: at its borrow limit, at the top at the capacity."""
         return _ceilings(path, self.terms, self.capacity)

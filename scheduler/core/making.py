@@ -24,11 +24,15 @@ def make_way(table: Table, job: Job) -> bool:
     for kind in table.accepted(job):
         if not _could_fit(table, job, kind, recall=due):
             continue
-        case = Case(job, kind, rules, gpus=sizes(job.request)[0], recall=due)
+        case, want = Case(job, kind, rules, gpus=sizes(job.request)[0], recall=due), _want(table, job)
+        if case.may_start(rules.books) and want.on(kind).fits(table.board):
+            if table.pledges.broken(job, kind, case.gpus) is None:
+                return False
+            continue
         found = table.herd.seek(case)
         if not found.candidates:
             continue
-        way = find_way(case, table.board, _want(table, job), table.standing_runs(), found=found)
+        way = find_way(case, table.board, want, table.standing_runs(), found=found)
         if isinstance(way, Exhausted):
             table.exhausted.add(job.id)
         elif way is not None and not _breaks_pledge(table, way):
