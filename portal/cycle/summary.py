@@ -38,7 +38,7 @@ def _bound(policy: Policy) -> str:
         return ""
     return (
         "Production inside its team's own quota, on at most one node or on whole nodes, starts within "
-        f"{length(wait)}."
+        f"{length(wait)}, as long as enough of what others run there may be stopped."
     )
 
 
@@ -47,6 +47,6 @@ def _stopping(policy: Policy) -> str:
     return (
         f"Work is stopped for others only after its minimum runtime (standard {length(least['standard'])}, "
         f"opportunistic {length(least['opportunistic'])}), at most {policy.max_preemptions_per_day} times a day "
-        f"for one job and {policy.max_user_stops_per_day} for one person. It is asked first and has "
-        f"{length(policy.grace_s)} to save its work."
+        f"for one job and {policy.max_user_stops_per_day} for one person, unless a team's promise would break. "
+        f"It is asked first and has {length(policy.grace_s)} to save its work."
     )

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from scheduler.core.cost import lost_work
 from scheduler.core.cover import Pot
 from scheduler.core.lineage import CLUSTER
-from scheduler.core.maystop import Case, Rules, Spared
+from scheduler.core.maystop import MANY, Case, Rules, Spared
 from scheduler.core.model import Running
 from scheduler.core.verbs import Why
 
-MANY = 1 << 30
 ALTERNATIVES = 5  # on a receipt
 
 

@@ -90,7 +90,9 @@ class Herd:
 
     def stopped(self, run: Running) -> None:
         """It has been asked to go: nobody asks it again in this round."""
-        self._family(run).runs.remove(run)
+        family = self._family(run)
+        if run in family.runs:  # else no rule could have touched it
+            family.runs.remove(run)
 
     def empties(self, board: Board, job: Job, kind: str, *, recall: bool) -> Board | None:
         """The board if everything went that any job of this tier could send away; None = nothing could.

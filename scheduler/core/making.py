@@ -2,11 +2,13 @@
 
 from scheduler.core.candidates import Chosen
 from scheduler.core.elastic import sizes
+from scheduler.core.herd import Herd
 from scheduler.core.maystop import Case
-from scheduler.core.model import Job
+from scheduler.core.model import Job, Tier
 from scheduler.core.preempt import Way, find_way
 from scheduler.core.recall import due_at, ran_long
 from scheduler.core.receipts import stops
+from scheduler.core.regroup import regroup
 from scheduler.core.table import Fit, Table
 from scheduler.core.victims import Exhausted, Making, make_place
 from scheduler.core.want import Want
@@ -19,26 +21,48 @@ def make_way(table: Table, job: Job) -> bool:
 
     Where all that it needs is on its way already, because others leave, nobody goes besides.
     """
-    due = table.now >= due_at(job, table.policy)
-    rules = table.rules.on(table.leaving.books())
+    recall = table.now >= due_at(job, table.policy)
+    rules, want = table.rules.on(table.leaving.books()), _want(table, job)
     for kind in table.accepted(job):
-        if not _could_fit(table, job, kind, recall=due):
-            continue
-        case, want = Case(job, kind, rules, gpus=sizes(job.request)[0], recall=due), _want(table, job)
+        if table.rules.stops_left <= 0:
+            return False
+        case = Case(job, kind, rules, gpus=want.size, recall=recall)
         if case.may_start(rules.books) and want.on(kind).fits(table.board):
             if table.pledges.broken(job, kind, case.gpus) is None:
                 return False
             continue
-        found = table.herd.seek(case)
-        if not found.candidates:
-            continue
-        way = find_way(case, table.board, want, table.standing_runs(), found=found)
-        if isinstance(way, Exhausted):
-            table.exhausted.add(job.id)
-        elif way is not None and not _breaks_pledge(table, way):
-            _carry_out(table, way)
-            return bool(way.making.victims)
+        if _by_stops(table, case, want, table.herd) or _as_promised(table, case, want):
+            return True
     return False
+
+
+def _as_promised(table: Table, case: Case, want: Want) -> bool:
+    """What was promised within a stated time outranks the care for one user, and is worth moves of others."""
+    if not case.is_promised():
+        return False
+    herd = table.herd
+    if case.rules.may_spare(case.gpus):
+        herd = table.herd_of_promises
+        case = Case(case.job, case.kind, case.rules.for_promises(), gpus=case.gpus, recall=case.recall)
+        if _by_stops(table, case, want, herd):
+            return True
+    return case.job.tier is Tier.PRODUCTION and regroup(table, case, want, herd.seek(case))
+
+
+def _by_stops(table: Table, case: Case, want: Want, herd: Herd) -> bool:
+    """Whether those whom the rules let go make a place: then they have been asked."""
+    if not _could_fit(table, case, herd):
+        return False
+    found = herd.seek(case)
+    if not found.candidates:
+        return False
+    way = find_way(case, table.board, want, table.standing_runs(), found=found)
+    if isinstance(way, Exhausted):
+        table.exhausted.add(case.job.id)
+    if not isinstance(way, Way) or not way.making.victims or _breaks_pledge(table, way):
+        return False
+    _carry_out(table, way)
+    return True
 
 
 def _breaks_pledge(table: Table, way: Way) -> bool:
@@ -89,19 +113,18 @@ def _want(table: Table, job: Job) -> Want:
     return Want.of(job, table.policy, gpus=sizes(job.request)[0], relaxed=not table.wishes.binds(job))
 
 
-def _could_fit(table: Table, job: Job, kind: str, *, recall: bool) -> bool:
+def _could_fit(table: Table, case: Case, herd: Herd) -> bool:
     """Whether it would have a place if everything went that any job of its tier may send away."""
-    gone = table.herd.empties(table.board, job, kind, recall=recall)
-    if gone is None or table.rules.stops_left <= 0:
+    job = case.job
+    gone = herd.empties(table.board, job, case.kind, recall=case.recall)
+    if gone is None:
         return False
-    request = table.narrow(job.request, (kind,))
-    return gone.holds(request, tier=job.tier, policy=table.policy, gpus=sizes(request)[0])
+    request = table.narrow(job.request, (case.kind,))
+    return gone.holds(request, tier=job.tier, policy=table.policy, gpus=case.gpus)
 
 
 def _carry_out(table: Table, way: Way) -> None:
     job, made = way.case.job, way.making
-    if not made.victims:
-        return
     for victim, stop in zip(made.victims, stops(way), strict=True):
         table.stop(victim.run, stop)
     table.claim(job, Fit(made.placement, way.case.gpus), (one.run.job for one in made.victims), table.now)

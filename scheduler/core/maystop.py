@@ -13,6 +13,8 @@ from scheduler.core.promise import may_lend
 from scheduler.core.quota import Books
 from scheduler.core.verbs import Why
 
+MANY = 1 << 30
+
 
 class Spared(StrEnum):
     """Why a run may not be stopped for a job."""
@@ -39,11 +41,23 @@ class Rules:
         self.stops_left = snap.policy.max_stops_per_cycle
         self.broken = frozenset(one.job for one in snap.lost)
         self.young_s = {tier: snap.policy.min_runtime_s[tier.word] for tier in Tier}
+        self.user_most = snap.policy.max_user_stops_per_day
 
     def on(self, books: Books) -> "Rules":
         """The same with other books: for what-if."""
         twin = copy(self)
         twin.books = books
+        return twin
+
+    def for_promises(self) -> "Rules":
+        """The same where a promise would be broken otherwise: it outranks the care for one user.
+
+        It also outranks the calm of one cycle, where its place alone is asked for.
+        """
+        twin = copy(self)
+        twin.user_most = MANY
+        if self.stops_left == self.policy.max_stops_per_cycle:
+            twin.stops_left = MANY
         return twin
 
     def after(self, stops: Iterable[Running]) -> "Rules":
@@ -67,8 +81,12 @@ class Rules:
 
     def user_left(self, user: str) -> int:
         """How many more stops a user may suffer today; what belongs to nobody has no such limit."""
-        most = self.policy.max_user_stops_per_day
+        most = self.user_most
         return most - self.user_stops.get(user, 0) if user else max(1, most)
+
+    def may_spare(self, stops: int) -> bool:
+        """Whether so many stops could be too many for one user, or for one cycle."""
+        return self.stops_left < stops or self.user_most - max(self.user_stops.values(), default=0) < stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +177,10 @@ class Case:
     def may_be_owed(self) -> bool:
         """Whether it is inside what its own team was promised: else nobody owes it anything."""
         return self.own is not None and self.gpus <= self.rules.books.room(self.job.team, self.kind)
+
+    def is_promised(self) -> bool:
+        """Whether its team was promised these GPUs within a stated time."""
+        return self.may_be_owed() or self.may_stay()
 
     def is_owed(self, run: Running) -> bool:
         """The job stays inside what its team was promised, up to where both teams meet."""

@@ -116,6 +116,14 @@ class Table:
         """What runs, as the rules of stopping sort it."""
         return Herd(self.snap, self.rules)
 
+    @cached_property
+    def herd_of_promises(self) -> Herd:
+        """The same where a promise is at stake, whoever was stopped how often."""
+        herd = Herd(self.snap, self.rules.for_promises())
+        for stop in self.stops:
+            herd.stopped(self.running[stop.job])
+        return herd
+
     def clear_of(self, bound: frozenset[int], until: Moment) -> Board:
         """The board without the places of these promises, and without nodes whose maintenance begins before."""
         shut = frozenset(number for number, window in enumerate(self.snap.windows) if window.begins < until)
@@ -257,6 +265,8 @@ class Table:
         self.leaving.add(run)
         self._standing.pop(run.job, None)
         self.herd.stopped(run)
+        if "herd_of_promises" in self.__dict__:
+            self.herd_of_promises.stopped(run)
         self.rules.stopped(run)
 
     def claim(self, job: Job, fit: Fit, victims: Iterable[int], since: Moment) -> None:

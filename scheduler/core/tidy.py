@@ -5,10 +5,9 @@ from math import inf
 from scheduler.core.defrag import Tidied, consolidate, scattered
 from scheduler.core.elastic import sizes
 from scheduler.core.line import Line
-from scheduler.core.model import Claim, Job, Tier
-from scheduler.core.receipts import moved
-from scheduler.core.table import Fit, Table
-from scheduler.core.verbs import Stop, Why
+from scheduler.core.model import Job, Tier
+from scheduler.core.moving import ask_to_move
+from scheduler.core.table import Table
 from scheduler.core.victims import Exhausted
 from scheduler.core.want import Want
 
@@ -62,18 +61,5 @@ def _move_for(table: Table, job: Job, want: Want, left: int) -> int:
         table.exhausted.add(job.id)
     if not isinstance(found, Tidied):
         return 0
-    for move in found.moves:
-        run = move.one.run
-        table.stop(run, Stop(run.job, Why.MOVED, job.id, moved(move, found, table.now)))
-    table.claim(job, Fit(found.placement, want.size), [move.one.run.job for move in found.moves], table.now)
-    for move in found.moves:
-        _keep_place(table, move.one.run.job, Fit(move.into, move.one.gpus))
+    ask_to_move(table, job, found)
     return len(found.moves)
-
-
-def _keep_place(table: Table, number: int, fit: Fit) -> None:
-    """Its new place is kept for who moves; its quota it still holds. It goes on there as soon as it has stopped."""
-    run = table.running[number]
-    table.claims[number] = Claim(number, fit.placement.seats, (number,), table.now)
-    table.board.take(fit.placement.seats, run.request, firm=not run.preemptible)
-    table.rules.started(run, fit.kind, fit.gpus, coming=True)
