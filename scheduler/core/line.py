@@ -18,6 +18,7 @@ class Line:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self.stood_aside = False  # who had its turn was the first to be left to the fill
         self.not_reached = False  # the fill looked at as many as it may
         self.shut: dict[int, tuple[Reason, Facts]] = {}
         self.possible = possible = Possible(table.layout, table.books, table.policy)

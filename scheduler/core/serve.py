@@ -42,14 +42,17 @@ class Turns:
         """Start it, make way for it, or promise it a place while there are promises left."""
         if not self.line.admits(job):
             return
-        if self._in_turn(job):
+        in_turn = self._in_turn(job)
+        if in_turn:
             fit = harmless(self.table, job)
             if fit is not None:
                 self.table.start(job, fit)
                 return
         if self._make_way(job):
             return
-        self.blocked = self.blocked or bool(self.table.kinds(job, job.request.least))
+        if not self.blocked and self.table.kinds(job, job.request.least):
+            self.blocked = True
+            self.line.stood_aside = self.line.stood_aside or not in_turn
         if self.looked < self.policy.reservation_depth and job.id not in self.table.promises:
             self._promise(job)
 
