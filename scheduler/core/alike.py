@@ -29,7 +29,7 @@ class Alike:
         """How long it may hold a place, who could call it back, and which protected promises it would outlast."""
         table, policy = self._table, self._table.policy
         can_go = job.preemptible and job.stops < policy.max_recalls
-        hopes = table.wishes.binds(job)
+        hopes = table.wishes.would_bind(job)
         outlasts = self._outlasts(job) if self._due else 0
         return job.tier, job.limit_s, can_go, hopes, outlasts
 

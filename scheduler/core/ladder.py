@@ -16,7 +16,7 @@ class Wanted(NamedTuple):
     kinds: tuple[str, ...]  # GPU types that would do and that quota allows now
     gpus: int
     tier: Tier  # production, or any other
-    relaxed: bool  # a preferred level binds no more
+    relaxed: bool  # if it only preferred its level, that would bind no more
 
     def fits(self, board: Board, policy: Policy) -> bool:
         """Whether there is such a place on this board."""

@@ -159,7 +159,7 @@ def _grouped(board: Board, ground: Ground) -> Ints:
 def lever(board: Board, wanted: Wanted, policy: Policy) -> dict[str, Fact]:
     """The smallest change with which it would start on this board: a wish for a must, or at most half fewer GPUs."""
     request = wanted.request
-    if request.level and (request.required or not wanted.relaxed):
+    if request.level and request.required is wanted.relaxed:  # who prefers it and is not relaxed may hope
         wishing = wanted._replace(request=replace(request, required=False), relaxed=True)
         if wishing.fits(board, policy):
             return {"fits_preferred": request.level}

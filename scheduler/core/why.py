@@ -93,7 +93,7 @@ class Inquiry:
             kinds,
             smallest(job.request),
             Tier.PRODUCTION if job.tier is Tier.PRODUCTION else Tier.STANDARD,
-            not table.wishes.binds(job),
+            not table.wishes.would_bind(job),
         )
         return Asked(wanted, binding(table, job), self._shuts(job))
 

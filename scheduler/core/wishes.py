@@ -17,8 +17,11 @@ class Wishes:
 
     def binds(self, job: Job) -> bool:
         """Whether its preferred level is still waited for. Without, the tightest place is still the first choice."""
-        request, waited_s = job.request, self._now - job.submitted_at
-        if not request.level or request.required or waited_s >= self._policy.relax_after_s:
+        return not job.request.required and self.would_bind(job)
+
+    def would_bind(self, job: Job) -> bool:
+        """The same if it only preferred the level that it asks for, whether it does or requires it."""
+        if not job.request.level or self._now - job.submitted_at >= self._policy.relax_after_s:
             return False
         # Production has a bound on its wait, which says nothing of wishes (design 6.1).
         return job.tier is not Tier.PRODUCTION and self._is_thinkable(job)

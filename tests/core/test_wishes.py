@@ -1,8 +1,10 @@
 """A preferred level is waited for only while that can help, and never by production."""
 
+from dataclasses import replace
+
 import pytest
 
-from scheduler.core.model import Tier
+from scheduler.core.model import Job, Tier
 from scheduler.core.planner import plan
 from scheduler.core.policy import Policy
 from tests.core.builders import NOW, job, racks, snapshot
@@ -43,3 +45,25 @@ def test_nobody_waits_for_a_node_that_would_have_to_be_larger_than_any() -> None
 def test_an_elastic_job_waits_where_its_smallest_size_could_have_what_it_prefers() -> None:
     one = job(1, "16", level="node", min_gpus=8, submitted_at=NOW - 10.0)
     assert not plan(snapshot(BROKEN, [one], policy=PATIENT)).starts
+
+
+THREES = racks(r1=["aaaaa...", "bbbbbbbb"], r2=["ccccc...", "dddddddd"])
+
+
+@pytest.mark.parametrize("policy", [PATIENT, Policy()])
+@pytest.mark.parametrize("tier", [Tier.STANDARD, Tier.PRODUCTION])
+def test_preferred_is_offered_to_those_who_would_start_with_it(tier: Tier, policy: Policy) -> None:
+    """Two that are alike but for their age are asked what to change, and then asked for that."""
+    asked = {"level": "rack", "required": True, "tier": tier}
+    young, old = (
+        job(number, "4", submitted_at=NOW - age, **asked) for number, age in ((1, 10.0), (2, 301.0))
+    )
+    verdicts = plan(snapshot(THREES, [young, old], policy=policy)).verdicts
+    offered = {verdict.job: "fits_preferred" in verdict.numbers for verdict in verdicts}
+    assert offered == {one.id: _starts_preferring(one, policy) for one in (young, old)}
+    assert offered[old.id]
+
+
+def _starts_preferring(one: Job, policy: Policy) -> bool:
+    wish = replace(one, request=replace(one.request, required=False))
+    return bool(plan(snapshot(THREES, [wish], policy=policy)).starts)
