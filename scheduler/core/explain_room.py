@@ -56,7 +56,8 @@ def _apart(n: Told) -> str:
             return f"{beside} {n.count('largest')} and your job asks for {n.count('asked')}"
         case "level":
             one = f"in one {n.text('level')}"
-            most = f"at most {n.count('largest')} {one} ({n.text('largest_in')})"
+            name = f" ({n.text('largest_in')})" if n.said("largest_in") else ""
+            most = f"at most {n.count('largest')} {one}{name}"
             return f"{most} and your job asks for {n.count('asked')} {one}"
         case _:
             return (

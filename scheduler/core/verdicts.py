@@ -111,14 +111,14 @@ class _Special:
 
 
 def place(table: Table, seats: Sequence[Seat]) -> str:
-    """The narrowest name for where these seats are."""
+    """The narrowest name for where these seats are; racks and blocks without a name are not told."""
     nodes = [table.layout.nodes[table.layout.row[seat.node]] for seat in seats]
     first = nodes[0]
     if len(nodes) == 1:
         return first.name
-    if len({(node.cluster, node.block, node.rack) for node in nodes}) == 1:
+    if first.rack and len({(node.cluster, node.block, node.rack) for node in nodes}) == 1:
         return f"rack {first.rack}"
-    same_block = len({(node.cluster, node.block) for node in nodes}) == 1
+    same_block = first.block and len({(node.cluster, node.block) for node in nodes}) == 1
     return f"block {first.block}" if same_block else f"{len(nodes)} nodes"
 
 

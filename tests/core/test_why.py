@@ -11,6 +11,8 @@ from tests.core.builders import HOUR, MINUTE, NOW, job, racks, run, seat, snapsh
 
 FULL, EMPTY, HALF = "xxxxxxxx", "........", "xxxx...."
 UNKNOWN = "The limits of the running jobs do not say when room comes free."
+TWO = "The training pool is full: it needs 16 H100, 8 are free."
+SOON = "in about 40 min at the latest, when job 7 ends."
 LIMITS = tree(
     ("org", None, {"H100": Share(16, 0)}), ("vision", "org", {"H100": Share(8, 0)}), ("depth", "vision", {})
 )
@@ -151,6 +153,38 @@ CASES: dict[str, tuple[Snapshot, str]] = {
         snapshot(racks(r1=[EMPTY, HALF], r2=[EMPTY, FULL]), [job(1, "16", level="rack", required=True)]),
         f"20 H100 are free, but at most 12 in one rack (r1) and your job asks for 16 in one rack. {UNKNOWN} "
         "With 'rack preferred' it would start now.",
+    ),
+    "enough free, but not in one rack, and racks have no names": (
+        snapshot(
+            [spot("n1", HALF, rack=""), spot("n2", HALF, rack="", block="b2")],
+            [job(1, "6", level="rack", required=True)],
+        ),
+        f"8 H100 are free, but at most 4 in one rack and your job asks for 6 in one rack. {UNKNOWN} "
+        "With 'rack preferred' it would start now.",
+    ),
+    "its place is in a rack": (
+        snapshot([spot("n1"), spot("n2", FULL)], [job(1, "2x8")], [run(7, [seat(2)], 40)]),
+        f"{TWO} Planned on rack r1 {SOON} With 8 GPUs it would start now.",
+    ),
+    "its place is in a block whose racks have no names": (
+        snapshot([spot("n1", rack=""), spot("n2", FULL, rack="")], [job(1, "2x8")], [run(7, [seat(2)], 40)]),
+        f"{TWO} Planned on block b1 {SOON} With 8 GPUs it would start now.",
+    ),
+    "neither racks nor blocks have names": (
+        snapshot(
+            [spot("n1", rack="", block=""), spot("n2", FULL, rack="", block="")],
+            [job(1, "2x8")],
+            [run(7, [seat(2)], 40)],
+        ),
+        f"{TWO} Planned on 2 nodes {SOON} With 8 GPUs it would start now.",
+    ),
+    "racks have names, and blocks have none": (
+        snapshot(
+            [spot("n1", block=""), spot("n2", FULL, block="", rack="r2")],
+            [job(1, "2x8")],
+            [run(7, [seat(2)], 40)],
+        ),
+        f"{TWO} Planned on 2 nodes {SOON} With 8 GPUs it would start now.",
     ),
     "enough free, but not in whole groups": (
         snapshot([spot("n1", "x..x..x.", links="00011122"), spot("n2", FULL)], [job(1, "5", tp=1)]).__class__
