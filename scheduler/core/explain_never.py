@@ -21,7 +21,7 @@ def _type(n: Told) -> Words:
     if not n.words("types"):
         return "no node is approved yet", "An administrator can approve one"
     only = f"there is only {listed(n.words('types'))}"
-    return f"it asks for {n.text('gpu_type')} and {only}", "Ask for one of these"
+    return f"it asks for {n.text('gpu_type') or 'any whole GPU'} and {only}", "Ask for one of these"
 
 
 def _slices(n: Told) -> Words:
@@ -36,7 +36,11 @@ def _kept(n: Told) -> Words:
 
 def _elsewhere(n: Told) -> Words:
     what = n.text("gpu_type") or "GPU"
-    return f"no {what} is in the pool {n.text('pool')}", f"Ask for one of {listed(n.words('pools'))}"
+    none = f"no {what} is in the pool {n.text('pool')}"
+    if not n.words("pools"):
+        kept = f"{none}, and every other pool is kept for production"
+        return kept, "Ask for another type, or in another pool for the production tier"
+    return none, f"Ask for one of {listed(n.words('pools'))}"
 
 
 def _features(n: Told) -> Words:

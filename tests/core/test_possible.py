@@ -56,6 +56,15 @@ CASES: dict[str, tuple[Snapshot, str]] = {
         snapshot([spot("n1"), spot("n2", pool="research")], [job(1, pool="edge")]),
         "no H100 is in the pool edge. Ask for one of research and training.",
     ),
+    "any type, and there are only slices": (
+        snapshot([spot("n1", gpu_type="A100-slice", sliced=True)], [job(1, "1", "")]),
+        "it asks for any whole GPU and there is only A100-slice. Ask for one of these.",
+    ),
+    "a pool without such GPUs, and all others are kept": (
+        snapshot([spot("n1")], [job(1, pool="edge")], policy=Policy(production_pools=("training",))),
+        "no H100 is in the pool edge, and every other pool is kept for production. "
+        "Ask for another type, or in another pool for the production tier.",
+    ),
     "a feature that no node has": (
         snapshot([spot("n1")], [job(1, features=frozenset({"ib"}))]),
         "no node with H100 has the feature ib. Ask without, or an administrator can add such a node.",
