@@ -66,7 +66,7 @@ class Inquiry:
         asked = self.asked(job, kind)
         if asked is None:
             return _alike(*self._limited.refusal(job))
-        found = self._by_place(asked)
+        found = self._by_place(asked, job)
         reason, numbers = self._closed(asked.wanted, found, job) if isinstance(found, Closure) else found
         if reason is Reason.NOT_REACHED and (pledged := self._pledged(asked.wanted, job)) is not None:
             reason, numbers = pledged
@@ -102,13 +102,17 @@ class Inquiry:
         at = bisect_left(self._begins, self._table.now + self._table.lasts_s(job)) if self._begins else 0
         return self._begins[at] if at < len(self._begins) else inf
 
-    def _by_place(self, asked: Asked) -> Because | Closure:
+    def _by_place(self, asked: Asked, job: Job) -> Because | Closure:
         if asked not in self._answers:
-            # A queue in which no two jobs are alike: who comes late is not looked at in this round.
-            if len(self._answers) >= self._policy.backfill_depth:
+            if self._budget_spent and job.id not in self._table.promises:
                 return self._not_reached()
             self._answers[asked] = self._look(asked)
         return self._answers[asked]
+
+    @property
+    def _budget_spent(self) -> bool:
+        """A queue in which no two jobs are alike: behind the head, who comes late is not looked at in this round."""
+        return len(self._answers) >= max(1, self._policy.backfill_depth)
 
     def _look(self, asked: Asked) -> Because | Closure:
         wanted, bound, until = asked

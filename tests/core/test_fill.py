@@ -7,6 +7,7 @@ import pytest
 from scheduler.core.model import Job, Share, Snapshot, Tier
 from scheduler.core.planner import plan
 from scheduler.core.policy import Policy
+from scheduler.core.reasons import Reason
 from tests.core.builders import DAY, HOUR, MINUTE, NOW, drawn, job, run, snapshot, spot, tree
 
 EMPTY, FULL = "........", "rrrrrrrr"
@@ -69,3 +70,12 @@ def test_who_starts_when_the_fill_looks_so_far(case: str, depth: int) -> None:
     snap, wanted = CASES[case]
     found = plan(replace(snap, policy=Policy(backfill_depth=depth)))
     assert sorted(start.job for start in found.starts) == wanted[min(depth, 2)]
+
+
+def test_who_was_looked_at_in_line_is_told_so_though_the_fill_looks_at_nobody() -> None:
+    """The head is planned; the one behind fits, and only the fill could have started it."""
+    snap = looked([EMPTY, FULL], fresh(1, "2x8"), fresh(2))
+    ending = tuple(replace(one, ends_by=NOW + HOUR) for one in snap.running)
+    found = plan(replace(snap, running=ending, policy=Policy(backfill_depth=0)))
+    assert {one.job: one.reason for one in found.verdicts} == {1: Reason.FULL, 2: Reason.NOT_REACHED}
+    assert [one.numbers["planned_in_min"] for one in found.verdicts if one.job == 1] == [60]
