@@ -19,6 +19,8 @@ def call_back(table: Table, line: Line) -> None:
         return
     gain = Gain((job for job in line.open if job.id not in table.settled), table)
     for job in line.order:
+        if table.rules.stops_left <= 0:
+            return
         key = (job.request, job.team, job.tier)  # who comes later gains no more and finds no more to stop
         if job.id in table.settled or key in hopeless or not thinkable.early(job) or _had_turn(table, job):
             continue

@@ -21,11 +21,11 @@ def make_way(table: Table, job: Job) -> bool:
 
     Where all that it needs is on its way already, because others leave, nobody goes besides.
     """
+    if table.rules.stops_left <= 0:
+        return False
     recall = table.now >= due_at(job, table.policy)
     rules, want = table.rules.on(table.leaving.books()), _want(table, job)
     for kind in table.accepted(job):
-        if table.rules.stops_left <= 0:
-            return False
         case = Case(job, kind, rules, gpus=want.size, recall=recall)
         if case.may_start(rules.books) and want.on(kind).fits(table.board):
             if table.pledges.broken(job, kind, case.gpus) is None:
@@ -75,14 +75,14 @@ def recall_early(table: Table, job: Job, gain_s: float) -> bool:
     """Before it is due: when those who could use the place one after the other wait longer than it costs."""
     for kind in table.kinds(job, sizes(job.request)[0]):
         want = _want(table, job).on(kind)
-        if table.rules.stops_left <= 0 and not want.fits(table.board):
-            continue
         case = Case(job, kind, table.rules, gpus=sizes(job.request)[0], recall=True)
         found = table.herd.seek(case, lambda run: ran_long(job, run, table.now, table.policy))
         if not found.candidates:
             continue
         made = make_place(table.board, want, found.candidates, chosen=Chosen(table.rules))
-        if not isinstance(made, Making) or _harm_s(job, made) * table.policy.recall_worth > gain_s:
+        if not isinstance(made, Making) or not made.victims:
+            continue
+        if _harm_s(job, made) * table.policy.recall_worth > gain_s:
             continue
         way = Way(case, made, found)
         if _may_start_then(table, way) and not _breaks_pledge(table, way):

@@ -1,6 +1,7 @@
 """What is free at this point of the plan, and the tallies kept along with it."""
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
@@ -98,18 +99,21 @@ class Slate:
 
     def _put(self, seats: Iterable[Seat], needs: Needs, *, free: bool) -> None:
         """Slots that are so already change nothing, and neither do seats on nodes that nobody knows any more."""
-        for seat in seats:
-            row = self.layout.row.get(seat.node)
-            if row is None:
-                continue
-            before, works = self.free[row].tolist(), self.works[row].tolist()
-            changed = [slot for slot in seat.slots if works[slot] and before[slot] is not free]
-            for slot in changed:
-                self.free[row, slot] = free
-            if changed:
+        known = self.layout.row
+        here = [(known[seat.node], seat.slots) for seat in seats if seat.slots and seat.node in known]
+        if not here:
+            return
+        sizes = [len(slots) for _, slots in here]
+        rows = np.repeat([row for row, _ in here], sizes)
+        slots = np.array([slot for _, each in here for slot in each], dtype=np.int64)
+        changing = self.works[rows, slots] & (self.free[rows, slots] != free)
+        self.free[rows[changing], slots[changing]] = free
+        counts = np.add.reduceat(changing, [0, *accumulate(sizes[:-1])], dtype=np.int64).tolist()
+        for (row, _), many in zip(here, counts, strict=True):
+            if many:
                 self._log[self.layout.nodes[row].gpu_type].append(row)
                 if needs:
-                    self._load(row, -len(changed) if free else len(changed), needs)
+                    self._load(row, -many if free else many, needs)
 
     def _load(self, row: int, gpus: int, needs: Needs) -> None:
         if self._lent:

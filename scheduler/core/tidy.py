@@ -16,7 +16,7 @@ LOOKS = 4  # gangs for which moves are sought in one round
 
 def tidy(table: Table, line: Line) -> None:
     """Defragment when it pays: for the first gangs in line, as far as this hour's moves go."""
-    left = table.policy.moves_per_hour - table.snap.moves_lately
+    left = min(table.policy.moves_per_hour - table.snap.moves_lately, table.rules.stops_left)
     looks = LOOKS
     others: set[tuple[object, ...]] = set()  # kinds of jobs that scattered GPUs do not keep waiting
     for job in line.order:
@@ -41,9 +41,9 @@ def tidy(table: Table, line: Line) -> None:
 def _scattered(table: Table, job: Job, *, relaxed: bool) -> Want | None:
     """What it wants of the first type that quota allows and of which enough are free, and nowhere together."""
     gpus = sizes(job.request)[0]
-    for kind in table.kinds(job, gpus):
+    for kind in table.accepted(job):
         want = Want.of(job, table.policy, gpus=gpus, relaxed=relaxed).on(kind)
-        if scattered(table.board, want):
+        if scattered(table.board, want) and kind in table.kinds(job, gpus):
             return want
     return None
 

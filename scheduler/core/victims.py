@@ -19,7 +19,7 @@ from scheduler.core.want import Want
 
 TIDY = 1.1  # a narrower place may cost a tenth more than the cheapest one
 STEPS = 2_000_000
-DOMAINS = 24  # looked into at one level once some way is known; the most promising come first
+DOMAINS = 12  # looked into at one level once some way is known; the most promising come first
 REJECTED = 5
 
 
@@ -138,6 +138,7 @@ class Search:
         self.found: list[Option] = []
         self.complete = True  # False: there are domains into which it did not look
         self._trial = board.copy()
+        self._fits = want.fits(board)  # with nobody gone
 
     def look(self, goal: Goal) -> None:
         """Into every domain that could be cheaper than the cheapest so far; wider ones must be much cheaper."""
@@ -182,6 +183,8 @@ class Search:
         gone += self._top_up(attempt, span)
         fits = self.want.fits(trial)
         for one in sorted(gone, key=lambda one: (-one.cost, one.run.job)) if fits else ():
+            if len(gone) == 1 and not self._fits:
+                break  # the last one is needed
             trial.take(one.run.seats, one.run.request)
             if self.want.fits(trial):
                 gone.remove(one)
