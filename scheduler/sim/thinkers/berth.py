@@ -64,7 +64,7 @@ class Berth:
         for start in plan.starts:
             self._rhythm.started(world, start.job)
         acts = _acts(plan)
-        wake_s = self._rhythm.next(snapshots, acted=bool(acts))
+        wake_s = self._rhythm.next(snapshots, plan, acted=bool(acts))
         planned = tuple(Planned(promise.job, promise.at, promise.seats) for promise in plan.promises)
         return Decisions(acts, plan.order[0] if plan.order else None, wake_s, planned)
 

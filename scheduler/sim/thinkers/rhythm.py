@@ -1,13 +1,18 @@
 """When to think again though nothing has happened: while something waits, time alone can change a plan."""
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
+from math import inf, nextafter
 
+from scheduler.core.allowed import Allowed
+from scheduler.core.model import Job
+from scheduler.core.reasons import Reason
+from scheduler.core.verbs import Plan
 from scheduler.sim.thinkers.snapshots import Snapshots
 from scheduler.sim.world import World
 
 # A thought that came to nothing is repeated later and later, up to so many cycles: recalls ripen slowly.
 LONGEST_PAUSE = 10
-HOUR_S = 3600.0
 
 
 class Rhythm:
@@ -24,25 +29,46 @@ class Rhythm:
         if least > 0.0:
             heappush(self._ripe, world.now + least)
 
-    def next(self, snapshots: Snapshots, *, acted: bool) -> float | None:
+    def next(self, snapshots: Snapshots, plan: Plan, *, acted: bool) -> float | None:
         """When to think again at the latest; None = only when something happens."""
         world = snapshots.world
         while self._ripe and self._ripe[0] <= world.now:
             heappop(self._ripe)
         if not world.running and not acted:
-            return min((at for at in (self._hour(world), snapshots.lineup.changes_at) if at), default=None)
+            return min(_openings(snapshots, plan), default=None)
         idle = world.now == self._woken and not acted
         self._cycles = min(2 * self._cycles, LONGEST_PAUSE) if idle else 1
         cycle_s = world.policy.cycle_s
         self._woken = world.now + self._cycles * cycle_s
         if self._ripe:
             self._woken = min(self._woken, max(self._ripe[0], world.now + cycle_s))
+        self._woken = max(self._woken, _soonest(world))
         return self._woken
 
-    def _hour(self, world: World) -> float | None:
-        """With nothing running only the policy's hours, or its patience with a topology, open anything."""
-        policy = world.policy
-        waits = max((world.asks[job].submit_s for job in world.line), default=0.0) + policy.relax_after_s
-        if policy.peaks:
-            return (world.now // HOUR_S + 1) * HOUR_S
-        return world.now + policy.cycle_s if waits > world.now else None
+
+def _openings(snapshots: Snapshots, plan: Plan) -> Iterator[float]:
+    """With nothing running: when time alone may let somebody start who waits, one moment or more for each."""
+    world, lineup = snapshots.world, snapshots.lineup
+    if lineup.changes_at is not None:
+        yield lineup.changes_at
+    for verdict in plan.verdicts:
+        job = lineup.job(verdict.job)
+        if job.gate is None:
+            yield from _opens(world, job, verdict.reason)
+
+
+def _opens(world: World, job: Job, reason: Reason) -> Iterator[float]:
+    """Its peak ends, or its patience with the topology does."""
+    now, policy, request = world.now, world.policy, job.request
+    if reason is Reason.NOT_ALLOWED:
+        gate = Allowed(policy, now).gate(job)
+        if gate is not None and gate.until is not None:
+            yield gate.until
+        return
+    if request.level and not request.required and now - job.submitted_at < policy.relax_after_s:
+        yield max(job.submitted_at + policy.relax_after_s, _soonest(world))
+
+
+def _soonest(world: World) -> float:
+    """The next moment there is: very late, a double does not tell one second from the next."""
+    return nextafter(world.now, inf)
