@@ -60,6 +60,17 @@ def test_peaks_that_follow_one_another_hold_back_until_the_week_opens() -> None:
     assert (played.starts(), len(moments)) == ({"a": 2 * DAY + 8 * HOUR}, 2)
 
 
+def test_who_was_not_looked_at_starts_when_its_age_protects_it() -> None:
+    """The first finds no place and is all that the fill may look at; nothing else ever happens."""
+    for depth in (0, 1):
+        played, _ = run(ask("a", 8), ask("b", 4, submit=1), backfill_depth=depth, protect_after_s=5000.0)
+        assert played.starts() == {"b": 5001.0}
+
+
+def test_who_has_no_place_at_any_age_is_not_waited_for() -> None:
+    assert run(ask("a", 8), protect_after_s=5000.0)[1] == [0.0]
+
+
 def test_who_waits_for_a_better_place_takes_any_when_its_patience_ends() -> None:
     """One rack of two holds it while all is well; with a node down it is spread over both."""
     racks = (*nodes(2, rack="r1"), Machine("n3", gpus=4, nvlink_domain=4, rack="r2"))

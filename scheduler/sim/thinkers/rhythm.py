@@ -7,6 +7,7 @@ from math import inf, nextafter
 from scheduler.core.allowed import Allowed
 from scheduler.core.model import Job
 from scheduler.core.reasons import Reason
+from scheduler.core.recall import due_at
 from scheduler.core.verbs import Plan
 from scheduler.sim.thinkers.snapshots import Snapshots
 from scheduler.sim.world import World
@@ -58,7 +59,7 @@ def _openings(snapshots: Snapshots, plan: Plan) -> Iterator[float]:
 
 
 def _opens(world: World, job: Job, reason: Reason) -> Iterator[float]:
-    """Its peak ends, or its patience with the topology does."""
+    """Its peak ends, or its patience with the topology; or it is due, however few the fill may look at."""
     now, policy, request = world.now, world.policy, job.request
     if reason is Reason.NOT_ALLOWED:
         gate = Allowed(policy, now).gate(job)
@@ -67,6 +68,8 @@ def _opens(world: World, job: Job, reason: Reason) -> Iterator[float]:
         return
     if request.level and not request.required and now - job.submitted_at < policy.relax_after_s:
         yield max(job.submitted_at + policy.relax_after_s, _soonest(world))
+    if reason is Reason.NOT_REACHED and due_at(job, policy) > now:
+        yield due_at(job, policy)
 
 
 def _soonest(world: World) -> float:
