@@ -15,6 +15,7 @@ class Start:
 
     job: int
     seats: tuple[Seat, ...]
+    limit_s: float | None = None  # from now on the limit of a job that asked for none
 
 
 @dataclass(frozen=True, slots=True)

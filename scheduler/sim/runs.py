@@ -30,10 +30,11 @@ class Runs:
         world.freed_for.pop(job, None)
         life.phase = Phase.RUNNING
         life.runs += 1
+        life.limit_s = start.limit_s if life.limit_s is None else life.limit_s
         life.first_start = world.now if life.first_start is None else life.first_start
         progress = work.begin(world.now, ask, number=life.runs, held=len(cells))
         kind = world.site.types[start.seats[0].node]
-        run = Run(job, life.runs, start.seats, cells, kind, world.now, progress)
+        run = Run(job, life.runs, start.seats, cells, kind, world.now, progress, life.limit_s)
         world.running[job] = run
         world.floor.take(run.seats, cells, job=job, ask=ask)
         self._count(run, len(cells))
@@ -158,7 +159,7 @@ class Runs:
     def _goal(self, run: Run) -> work.Goal:
         world = self.world
         left = world.oracle.durations[run.job] - world.lives[run.job].kept
-        return work.goal(run.progress, left, world.asks[run.job].limit_s)
+        return work.goal(run.progress, left, run.limit_s)
 
     def _foresee(self, run: Run) -> None:
         """Note when the run will end, and for thinkers when its limit will end it at the latest."""
@@ -166,4 +167,4 @@ class Runs:
         self._foreseen += 1
         self._newest[run.job] = self._foreseen
         heappush(self._ends, (max(at, self.world.now), self._foreseen, run.job))
-        self.world.floor.plan(run.cells, run.ends_by(self.world.asks[run.job].limit_s))
+        self.world.floor.plan(run.cells, run.ends_by)

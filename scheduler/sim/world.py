@@ -36,6 +36,7 @@ class Life:
     phase: Phase = Phase.COMING
     runs: int = 0
     kept: float = 0.0  # work that counts, as of the last stop
+    limit_s: float | None = None  # of each of its runs: its own, or what it was given at a start
     first_start: float | None = None
     stops: list[float] = field(default_factory=list)  # when it was stopped for the sake of others
     ran_until: float | None = None  # when its last run ended
@@ -63,15 +64,17 @@ class Run:
     gpu_type: str
     started: float
     progress: Progress
+    limit_s: float | None
     asked: Request | None = None
 
-    def ends_by(self, limit_s: float | None) -> float:
+    @property
+    def ends_by(self) -> float:
         """When it is gone by its limit, or by the ask; infinite where nobody knows."""
         if self.asked:
             return self.asked.gone_at
         # The limit counts useful seconds, so what was done before `since` has used up some of it.
         used = self.progress.seconds(self.progress.mark)
-        return inf if limit_s is None else self.progress.since + limit_s - used
+        return inf if self.limit_s is None else self.progress.since + self.limit_s - used
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class World:
         self.floor = Floor(self.site)
         self.now = 0.0
         self.come = 0  # how many jobs have been submitted
-        self.lives = [Life() for _ in ordered]
+        self.lives = [Life(limit_s=ask.limit_s) for ask in ordered]
         self.line = Line()  # who could start if there were room
         self.blocked: dict[int, int] = {}  # job: how many of the jobs it follows have not finished
         self.running: dict[int, Run] = {}  # by job; in the order of their starts

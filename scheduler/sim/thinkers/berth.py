@@ -5,6 +5,7 @@ from functools import partial
 from typing import TypeAlias
 
 from scheduler.core import planner
+from scheduler.core.allowed import effective_limit
 from scheduler.core.model import Snapshot
 from scheduler.core.table import Desk
 from scheduler.core.verbs import Plan
@@ -63,7 +64,7 @@ class Berth:
         self._estimates.decided(snapshots, plan)
         for start in plan.starts:
             self._rhythm.started(world, start.job)
-        acts = _acts(plan)
+        acts = _acts(plan, snapshots)
         wake_s = self._rhythm.next(snapshots, plan, acted=bool(acts))
         planned = tuple(Planned(promise.job, promise.at, promise.seats) for promise in plan.promises)
         return Decisions(acts, plan.order[0] if plan.order else None, wake_s, planned)
@@ -89,7 +90,11 @@ class Berth:
         return self._known
 
 
-def _acts(plan: Plan) -> tuple[Act, ...]:
-    starts = (Start(start.job, start.seats) for start in plan.starts)
+def _acts(plan: Plan, snapshots: Snapshots) -> tuple[Act, ...]:
+    """Who starts without a limit in a tier that has a longest one gets that: the plan already counts on it."""
+    policy, jobs = snapshots.world.policy, snapshots.lineup
+    starts = (
+        Start(start.job, start.seats, effective_limit(jobs.job(start.job), policy)) for start in plan.starts
+    )
     stops = (AskStop(stop.job, stop.why.value, stop.for_job) for stop in plan.stops)
     return (*starts, *stops)

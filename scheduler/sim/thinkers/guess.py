@@ -46,7 +46,7 @@ class Guess:
         """GPU-seconds that run or wait ahead of it, in its queue."""
         now, typical = world.now, self._typical(world)
         work = sum(
-            len(run.cells) * _left(run, world.asks[job].limit_s, typical, now)
+            len(run.cells) * _left(run, typical, now)
             for job, run in world.running.items()
             if ask.pool in ("", world.asks[job].pool)
         )
@@ -64,9 +64,9 @@ class Guess:
         return _at(self._lengths, 0.5) if len(self._lengths) >= TEACHES else UNKNOWN_S
 
 
-def _left(run: Run, limit_s: float | None, typical: float, now: float) -> float:
+def _left(run: Run, typical: float, now: float) -> float:
     """How much longer it holds its GPUs: by its limit, else as long again as is usual."""
-    return typical if limit_s is None else max(0.0, run.ends_by(limit_s) - now)
+    return typical if run.limit_s is None else max(0.0, run.ends_by - now)
 
 
 def _large(world: World, ask: Ask) -> bool:

@@ -81,7 +81,7 @@ class Holders:
     def _portray(self, world: World, held: _Held) -> Running:
         run, progress = held.run, held.run.progress
         ask, life, portrait = world.asks[run.job], world.lives[run.job], self._portraits.of(world, run.job)
-        ends_by = run.ends_by(ask.limit_s)
+        ends_by = run.ends_by
         today = stops_today(world, run.job)
         if today:
             heappush(self._again, (today[0] + DAY_S, run.job))

@@ -79,7 +79,7 @@ class Lineup:
         """A job as it stands here now; `left`: something holds it back, among it so many unfinished jobs."""
         ask, life, portrait = world.asks[job], world.lives[job], self._portraits.of(world, job)
         seen = self._holders.seen.get(job, 0.0)
-        rest = self._prospects.resumed(portrait.sort, seen=seen, done=life.kept).within(ask.limit_s)
+        rest = self._prospects.resumed(portrait.sort, seen=seen, done=life.kept).within(life.limit_s)
         return Job(
             id=job,
             version=life.runs,
@@ -88,7 +88,7 @@ class Lineup:
             tier=ask.tier,
             submitted_at=ask.submit_s,
             request=portrait.request,
-            limit_s=ask.limit_s,
+            limit_s=life.limit_s,
             forecast_s=rest.index_s,
             p90_s=rest.p90_s,
             seen_s=seen,

@@ -64,7 +64,5 @@ class Outlook:
 
     def _then(self, moment: float) -> list[tuple[Ask, tuple[Seat, ...]]]:
         asks, running = self.world.asks, self.world.running
-        runs = [
-            (asks[job], run.seats) for job, run in running.items() if run.ends_by(asks[job].limit_s) > moment
-        ]
+        runs = [(asks[job], run.seats) for job, run in running.items() if run.ends_by > moment]
         return runs + [(asks[start.job], start.seats) for end, start in self._added if end > moment]

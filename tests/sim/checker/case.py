@@ -85,12 +85,13 @@ def lay_out(
     report: Mapping[str, Any] | None = None,
 ) -> Case:
     """Reads the input; the runs are told by `tell`, once the events are known to be well formed."""
+    figures = reading.policy(policy)
     return Case(
         nodes=reading.nodes(cluster),
         teams=reading.teams(cluster),
-        jobs=reading.jobs(jobs),
+        jobs=reading.limited(reading.jobs(jobs), figures),
         faults=reading.faults(faults),
-        policy=reading.policy(policy),
+        policy=figures,
         events=events,
         report=report,
     )

@@ -1,7 +1,7 @@
 """What the replay was given, read by the letter of the contract into plain records."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -101,6 +101,7 @@ class Policy:
     cycle_s: float | None = None
     min_runtime_s: tuple[float | None, ...] = (None, None, None)
     stops_per_day: int | None = None
+    longest_s: tuple[float, ...] = (inf, inf, inf)
     forbids: bool = False
 
     @property
@@ -195,16 +196,31 @@ def _fault(row: Mapping[str, str]) -> Fault:
 def policy(given: Mapping[str, Any] | None) -> Policy:
     if given is None:
         return Policy()
-    runtime = given.get("min_runtime_s")
-    by_tier = runtime if isinstance(runtime, Mapping) else dict.fromkeys(TIERS, runtime)
+    runtime, longest = _by_tier(given.get("min_runtime_s")), _by_tier(given.get("max_duration_s"))
     return Policy(
         name=given.get("name") or "default",
         grace_s=given.get("grace_s"),
         cycle_s=given.get("cycle_s"),
-        min_runtime_s=tuple(by_tier.get(tier) for tier in TIERS),
+        min_runtime_s=tuple(runtime.get(tier) for tier in TIERS),
         stops_per_day=given.get("max_preemptions_per_day"),
+        longest_s=tuple(_or(longest.get(tier), inf) for tier in TIERS),
         forbids=any(_forbids(key) and value for key, value in given.items()),
     )
+
+
+def _by_tier(given: Any) -> Mapping[str, Any]:
+    """A figure may be one for all tiers."""
+    return given if isinstance(given, Mapping) else dict.fromkeys(TIERS, given)
+
+
+def limited(jobs: Mapping[str, Job], policy: Policy) -> dict[str, Job]:
+    """Under the policy `default` a job without a limit starts with the longest that its tier may have."""
+    if policy.reference:
+        return dict(jobs)
+    return {
+        name: replace(job, limit_s=policy.longest_s[job.tier]) if job.limit_s == inf else job
+        for name, job in jobs.items()
+    }
 
 
 def _forbids(key: str) -> bool:
