@@ -8,7 +8,13 @@ from scheduler.sim.workload import Ask
 
 
 def sentence(site: Site, ask: Ask) -> str:
-    """The first thing that is too small for the job, or missing; the empty cluster could not hold it."""
+    """What keeps it out of the empty cluster; where no single thing does, all of them together."""
+    together = f"needs {_gpus(ask.min_gpus)} of one type; no set of nodes has so many that it accepts"
+    return obstacle(site, ask) or together
+
+
+def obstacle(site: Site, ask: Ask) -> str:
+    """The first thing that is too small for the job, or missing; "" = nothing is by itself."""
     for wrong in (
         _not_there,
         _too_many_in_a_group,
@@ -18,7 +24,7 @@ def sentence(site: Site, ask: Ask) -> str:
     ):
         if why := wrong(site, ask):
             return why
-    return f"needs {_gpus(ask.min_gpus)} of one type; no set of nodes has so many that it accepts"
+    return ""
 
 
 def _not_there(site: Site, ask: Ask) -> str:
