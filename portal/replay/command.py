@@ -19,6 +19,9 @@ from scheduler.core.policy import Policy
 from scheduler.sim import events
 from scheduler.sim.files import BadFile
 
+# Beside the interrupt key: somebody wants it to end, or its terminal is gone.
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+
 
 def main(argv: list[str]) -> int:
     """0 when every job ended or can never run; 2, with nothing written, when the input is bad."""
@@ -63,11 +66,14 @@ def _ending() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    # Who was started so that a sign does not reach it (nohup) goes on.
+    heard = [sign for sign in ENDS if signal.getsignal(sign) is not signal.SIG_IGN]
+    before = {sign: signal.signal(sign, end) for sign in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
 
 
 def _one(asked: Namespace) -> str:

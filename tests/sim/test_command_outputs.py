@@ -110,14 +110,14 @@ def test_a_terminal_that_knows_few_letters_gets_the_table_too(
 
 
 @contextmanager
-def half_way(here: Path) -> "Iterator[subprocess.Popen[bytes]]":
+def half_way(here: Path, *before: str) -> "Iterator[subprocess.Popen[bytes]]":
     """A replay that is stuck in the middle: nobody reads the pipe that its events go to."""
     rows = "".join(f"j{at},{at},10,8\n" for at in range(1000))
     Path("j.csv").write_text(f"job,submit_s,duration_s,gpus\n{rows}")
     Path("r").write_text("as it was")
     os.mkfifo("pipe")
     line = [sys.executable, str(ROOT / "manage.py"), "replay", *PLAIN, "--events", "pipe", "--report", "r"]
-    stuck = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    stuck = subprocess.Popen([*before, *line], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     pipe = os.open("pipe", os.O_RDONLY)  # waits until the replay has opened its end
     try:
         _until(lambda: any(name.endswith(".part") for name in os.listdir()))
@@ -138,7 +138,9 @@ def _until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(("sign", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("sign", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+)
 def test_an_end_half_way_leaves_the_old_file_and_nothing_half_made(
     here: Path, sign: signal.Signals, status: int
 ) -> None:
@@ -147,6 +149,15 @@ def test_an_end_half_way_leaves_the_old_file_and_nothing_half_made(
     assert stuck.returncode == status
     assert sorted(os.listdir()) == ["c.json", "j.csv", "pipe", "r"]
     assert Path("r").read_text() == "as it was"
+
+
+def test_a_replay_that_a_hangup_does_not_reach_goes_on(here: Path) -> None:
+    with half_way(here, "nohup") as stuck:
+        stuck.send_signal(signal.SIGHUP)
+        time.sleep(0.2)
+        assert stuck.poll() is None
+        stuck.terminate()
+    assert stuck.returncode == 143
 
 
 def test_even_a_killed_replay_leaves_no_file_that_looks_whole(here: Path) -> None:
