@@ -160,6 +160,7 @@ def test_what_is_wrong_is_said_with_its_place(
     [
         ("", (1, 1), "the first line must name the columns, such as job"),
         ("\n\n", (1, 1), "the first line must name the columns, such as job"),
+        (" \n , \n", (1, 1), "the first line must name the columns, such as job"),
         ("a,0,600,8\n", (1, "job"), "the header has no such column; it needs job, submit_s, duration_s"),
         ("job,submit_s,gpus\n", (1, "duration_s"), "the header has no such column"),
         (
@@ -178,6 +179,12 @@ def test_a_file_that_is_no_table_is_refused(text: str, place: tuple[int, int | s
         read_jobs(text, "J.csv")
     assert (caught.value.line, caught.value.column) == place
     assert caught.value.sentence.startswith(start)
+
+
+@pytest.mark.parametrize("blank", ["  ", "\t", ",,,", " , ,"])
+def test_blank_lines_before_the_header_are_ignored_like_all_others(blank: str) -> None:
+    [ask] = read_jobs(f"{blank}\n{HEAD}\n{blank}\na,0,1,8\n{blank}\n", "J.csv")
+    assert (ask.job, ask.line) == ("a", 4)
 
 
 def test_two_ways_to_the_same_job_are_no_circle() -> None:
