@@ -339,6 +339,29 @@ def test_a_node_gives_no_more_cpus_and_memory_than_it_has(column: str, said: str
     assert f"brings n1 to 17 of its 16 {said}" in told(jobs, *events, nodes=nodes).wrong("hosts")[0]
 
 
+UPS = ("1", "")
+
+
+@pytest.mark.parametrize("rows", [UPS, UPS[::-1]], ids=["a GPU first", "the node first"])
+@pytest.mark.parametrize("events", [UPS, UPS[::-1]], ids=["told first", "told last"])
+@pytest.mark.parametrize("silent", [False, True], ids=["with indices", "without"])
+def test_a_node_and_one_of_its_gpus_may_come_up_at_one_instant(
+    rows: tuple[str, ...], events: tuple[str, ...], *, silent: bool
+) -> None:
+    faults = [fault(0.0, "n1", "down"), *(fault(5.0, "n1", "up", gpus) for gpus in rows)]
+    ups = [machine(5.0, "n1", "up") | ({"gpus": [1]} if gpus and not silent else {}) for gpus in events]
+    tape = told(
+        [job("a")],
+        machine(0.0, "n1", "down"),
+        *ups,
+        start(5.0, "a", n1=[0, 1, 2, 3]),
+        finish(105.0, "a"),
+        nodes=[node("n1")],
+        faults=faults,
+    )
+    assert tape.wrong() == []
+
+
 def test_node_events_are_the_faults_of_the_input() -> None:
     faults = [fault(10.0, "n2", "down", "0"), fault(20.0, "n2", "up"), fault(900.0, "n2", "drain")]
     seated = start(0.0, "a", n1=[0, 1, 2, 3])

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tests.sim.checker.case import Case, Event
+from tests.sim.checker.reading import Fault
 
 Key = tuple[float, str, str]
 
@@ -20,8 +21,8 @@ class Health:
     def hear(self, event: Event) -> list[int]:
         """Takes in a node event; returns the GPUs it touches."""
         states = self.states[event["node"]]
-        rows = self._rows.get(_key(event), [])
-        told = event.get("gpus") or (rows.pop(0) if rows else None)
+        row = _strike(self._rows.get(_key(event), []), event)
+        told = event.get("gpus") or (row.gpus if row else None)
         touched = [index for index in told or range(len(states)) if index < len(states)]
         for index in touched:
             states[index] = event["state"]
@@ -47,7 +48,7 @@ def violations(case: Case) -> Iterator[str]:
         left = rows.get(_key(event), [])
         if not left:
             yield case.say(index, f"is told to be {event['state']}, but no fault of the input says so")
-        elif not _strike(left, event):
+        elif _strike(left, event) is None:
             yield case.say(index, "names other GPUs than the fault of the input")
     for (t, node, state), left in rows.items():
         # Faults after the last job has ended change nothing, and a replay may stop there.
@@ -59,21 +60,20 @@ def _key(event: Event) -> Key:
     return event["t"], event["node"], event["state"]
 
 
-def _rows(case: Case) -> dict[Key, list[tuple[int, ...] | None]]:
-    rows: dict[Key, list[tuple[int, ...] | None]] = defaultdict(list)
+def _rows(case: Case) -> dict[Key, list[Fault]]:
+    rows: dict[Key, list[Fault]] = defaultdict(list)
     for fault in case.faults:
-        rows[fault.t_s, fault.node, fault.state].append(fault.gpus)
+        rows[fault.t_s, fault.node, fault.state].append(fault)
     return rows
 
 
-def _strike(left: list[tuple[int, ...] | None], event: Event) -> bool:
-    """Takes the row that this event tells off the list."""
-    if event.get("gpus") is None:
-        left.pop(0)
-        return True
-    told = tuple(sorted(event["gpus"]))
-    for place, gpus in enumerate(left):
-        if gpus in (None, told):
-            del left[place]
-            return True
-    return False
+def _strike(left: list[Fault], event: Event) -> Fault | None:
+    """Takes the row that this event tells off the list: the one of the same GPUs before one of the whole node."""
+    told = tuple(sorted(event["gpus"])) if event.get("gpus") else None
+    wanted = (told, None) if told else (None, *(row.gpus for row in left))
+    for gpus in wanted:
+        for row in left:
+            if row.gpus == gpus:
+                left.remove(row)
+                return row
+    return None
