@@ -145,6 +145,33 @@ def test_a_victim_stopped_often_enough_today_is_no_room() -> None:
     assert len(tape.but(policy=FIGURES | {"max_preemptions_per_day": 2}).wrong("bounds")) == 1
 
 
+def test_a_person_s_stops_are_counted_apart_from_those_of_each_job() -> None:
+    """Two jobs of hers make way, each once; v is back on n1 while w waits beyond its bound."""
+    mine = [job(name, user="mia", duration_s=400, **LOW) for name in ("v", "u")]
+    jobs = [*mine, *(job(name, submit_s=10, **HIGH) for name in ("p", "q")), job("w", submit_s=150, **HIGH)]
+    events: list[Event] = []
+    for victim, winner, where in (("v", "p", "n1"), ("u", "q", "n2")):
+        seats = {where: ALL}
+        events += [
+            start(0.0, victim, **seats),
+            ask(10.0, victim, "preempted", winner),
+            stop(10.0, victim, "preempted", winner, lost=40.0),
+            start(10.0, winner, **seats),
+            finish(110.0, winner),
+            start(110.0, victim, 2, **seats),
+            finish(570.0, victim, 2),
+        ]
+    events.sort(key=lambda event: float(event["t"]))
+    tape = told(jobs, *events, start(570.0, "w", n1=ALL), finish(670.0, "w"))
+    for figures, accused in (
+        ({"max_preemptions_per_day": 2}, 1),
+        ({"max_preemptions_per_day": 1}, 0),
+        ({"max_preemptions_per_day": 2, "max_user_stops_per_day": 2}, 0),
+        ({"max_preemptions_per_day": 2, "max_user_stops_per_day": 3}, 1),
+    ):
+        assert len(tape.but(policy=FIGURES | figures).wrong("bounds")) == accused
+
+
 def test_late_jobs_beyond_those_watched_are_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "WATCHED", 1)
     jobs = [job(name, 1, submit_s=50, **HIGH) for name in ("a", "b")] + [

@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 
 TIERS = ("opportunistic", "standard", "production")
+NOBODY = "default"  # the owner of jobs that name none
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ class Policy:
     cycle_s: float | None = None
     min_runtime_s: tuple[float | None, ...] = (None, None, None)
     stops_per_day: int | None = None
+    user_stops_per_day: int | None = None
     longest_s: tuple[float, ...] = (inf, inf, inf)
     forbids: bool = False
 
@@ -163,7 +165,7 @@ def _job(number: int, row: Mapping[str, str]) -> Job:
         gpus=gpus,
         shape=shape,
         team=row.get("team") or "default",
-        user=row.get("user") or "default",
+        user=row.get("user") or NOBODY,
         tier=tier,
         gpu_types=_several(row, "gpu_type"),
         pool=row.get("pool") or "",
@@ -203,6 +205,7 @@ def policy(given: Mapping[str, Any] | None) -> Policy:
         cycle_s=given.get("cycle_s"),
         min_runtime_s=tuple(runtime.get(tier) for tier in TIERS),
         stops_per_day=given.get("max_preemptions_per_day"),
+        user_stops_per_day=given.get("max_user_stops_per_day"),
         longest_s=tuple(_or(longest.get(tier), inf) for tier in TIERS),
         forbids=any(_forbids(key) and value for key, value in given.items()),
     )
@@ -225,7 +228,7 @@ def limited(jobs: Mapping[str, Job], policy: Policy) -> dict[str, Job]:
 
 def _forbids(key: str) -> bool:
     """Whether a figure may keep a job out for good, so that no rule here can tell what is impossible."""
-    return key != "max_preemptions_per_day" and any(
+    return key not in {"max_preemptions_per_day", "max_user_stops_per_day"} and any(
         word in key for word in ("max_", "duration", "concurrent", "admission", "reserved", "pool")
     )
 

@@ -5,11 +5,12 @@ from collections import defaultdict
 from tests.sim.checker.case import Case, Run
 from tests.sim.checker.health import Health
 from tests.sim.checker.ledger import Ledger, count, open_ledger
-from tests.sim.checker.reading import Job
+from tests.sim.checker.reading import NOBODY, Job
 from tests.sim.checker.seats import Holders
 from tests.sim.checker.stops import decision
 
 DAY = 86_400.0
+USER_STOPS = 24  # what the policy says where the file does not
 
 
 class Room:
@@ -31,7 +32,6 @@ class Room:
             self.touched.add(event["node"])
             self.broke = self.broke or event["state"] != "up"
         if decision(self.case, index) is not None:
-            # What is counted per user is not known here, so a user's jobs share the count.
             for who in (event["job"], f"user {self.case.jobs[event['job']].user}"):
                 self.stops[who].append(event["t"])
         if change is None:
@@ -92,9 +92,11 @@ class Room:
 
     def had_enough(self, job: Job) -> bool:
         """Whether it, or its user, may have been stopped so often today that nobody may stop it again."""
-        told = self.case.policy.stops_per_day
-        most = 1 if told is None else told
-        return any(self._recent(who) >= most for who in (job.name, f"user {job.user}"))
+        told, of_user = self.case.policy.stops_per_day, self.case.policy.user_stops_per_day
+        if self._recent(job.name) >= (1 if told is None else told):
+            return True
+        most = USER_STOPS if of_user is None else of_user
+        return job.user != NOBODY and self._recent(f"user {job.user}") >= most
 
     def _recent(self, who: str) -> int:
         stops = self.stops[who]
