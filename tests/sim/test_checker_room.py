@@ -62,9 +62,32 @@ def test_a_quota_may_make_a_job_impossible_or_not() -> None:
         assert bool(wrong) is accused
 
 
+MIA: dict[str, Any] = {"user": "mia"}
+LOANS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    "anybody": ({}, MIA, True),
+    "whom nobody may stop": ({"max_preemptions_per_day": 0}, MIA, False),
+    "whose person nobody may stop": ({"max_user_stops_per_day": 0}, MIA, False),
+    "of no person": ({"max_user_stops_per_day": 0}, {}, True),
+    "who could be stopped too late": ({"min_runtime_s": {"standard": 4000}}, MIA, False),
+    "who has to be gone sooner": ({"return_promise_s": 100}, MIA, False),
+    "whose answer may take long": ({"grace_s": 4000}, MIA, False),
+}
+
+
+@pytest.mark.parametrize(("policy", "columns", "accused"), LOANS.values(), ids=LOANS)
+@pytest.mark.parametrize("ending", [[impossible(0.0, "a")], []], ids=["impossible", "unfinished"])
+def test_no_loan_is_owed_to_one(
+    policy: dict[str, Any], columns: dict[str, Any], ending: list[Event], *, accused: bool
+) -> None:
+    """Red owns nothing, and blue lends all it has."""
+    tape = told([job("a", **RED, **columns)], *ending, teams=[team("red", 0), team("blue", 8)])
+    assert bool(tape.but(policy=policy).wrong("ends")) is accused
+
+
 def test_a_policy_with_limits_of_its_own_may_call_anything_impossible() -> None:
     tape = told([job("a", 8)], impossible(0.0, "a"))
     assert tape.but(policy={"max_duration_s": {"standard": 50}}).wrong() == []
+    assert tape.but(policy={"peaks": [{"from_hour": 0, "until_hour": 24, "gpus": 8}]}).wrong() == []
     assert tape.but(policy={"max_duration_s": {}}).wrong() != []
 
 

@@ -6,6 +6,7 @@ from tests.sim.checker.case import Case
 from tests.sim.checker.health import Health
 from tests.sim.checker.ledger import open_ledger
 from tests.sim.checker.life import ends_job
+from tests.sim.checker.loans import refused
 from tests.sim.checker.places import Offers, has_place
 from tests.sim.checker.reading import Job
 
@@ -51,8 +52,8 @@ def _could_run(case: Case, job: Job, offers: Offers) -> bool:
         some = {name: gpus for name, gpus in offers.items() if case.nodes[name].gpu_type == kind}
         ledger.soft.capacity[kind] = sum(len(gpus) for gpus in some.values())
         ledger.add(job, kind, size)
-        refused = ledger.may_refuse(job, kind, firm=not job.preemptible)
+        kept_out = ledger.may_refuse(job, kind, firm=refused(job, case.policy))
         ledger.add(job, kind, -size)
-        if not refused and has_place(case.nodes, job, some):
+        if not kept_out and has_place(case.nodes, job, some):
             return True
     return False

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.sim.checker.case import CHOSEN, Case, Run, Seats
 from tests.sim.checker.ledger import count
+from tests.sim.checker.loans import refused
 from tests.sim.checker.reading import Job
 from tests.sim.checker.room import Room
 from tests.sim.checker.stops import decision
@@ -151,7 +152,7 @@ def _frees_quota(room: Room, victim: Run, winner: Run, beside: Iterable[Run]) ->
     counted = [victim, winner, *beside]
     for run in counted:
         count(case, ledger, run, +1)
-    firm = not winner.job.preemptible or room.had_enough(winner.job)
+    firm = refused(winner.job, case.policy) or room.had_enough(winner.job)
     needed = ledger.may_refuse(winner.job, kind, firm=firm)
     for run in counted:
         count(case, ledger, run, -1)

@@ -103,6 +103,7 @@ class Policy:
     min_runtime_s: tuple[float | None, ...] = (None, None, None)
     stops_per_day: int | None = None
     user_stops_per_day: int | None = None
+    return_promise_s: float | None = None
     longest_s: tuple[float, ...] = (inf, inf, inf)
     forbids: bool = False
 
@@ -206,6 +207,7 @@ def policy(given: Mapping[str, Any] | None) -> Policy:
         min_runtime_s=tuple(runtime.get(tier) for tier in TIERS),
         stops_per_day=given.get("max_preemptions_per_day"),
         user_stops_per_day=given.get("max_user_stops_per_day"),
+        return_promise_s=given.get("return_promise_s"),
         longest_s=tuple(_or(longest.get(tier), inf) for tier in TIERS),
         forbids=any(_forbids(key) and value for key, value in given.items()),
     )
@@ -229,7 +231,7 @@ def limited(jobs: Mapping[str, Job], policy: Policy) -> dict[str, Job]:
 def _forbids(key: str) -> bool:
     """Whether a figure may keep a job out for good, so that no rule here can tell what is impossible."""
     return key not in {"max_preemptions_per_day", "max_user_stops_per_day"} and any(
-        word in key for word in ("max_", "duration", "concurrent", "admission", "reserved", "pool")
+        word in key for word in ("max_", "duration", "concurrent", "admission", "reserved", "pool", "peak")
     )
 
 
