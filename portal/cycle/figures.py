@@ -71,7 +71,7 @@ GROUPS = (
         Figure("max_user_stops_per_day", "Stops of a person in a day",
                "No person's jobs together are stopped for others more often than this within 24 h, unless a team's promise would break.", "count"),
         Figure("max_stops_per_cycle", "Stops in a round",
-               "No round of the planner asks more runs to make way, unless one promised place alone needs more.", "count"),
+               "No round of the planner asks more runs to make way, unless one place alone needs more.", "count"),
         Figure("max_recalls", "Stops until immune",
                "A job that was stopped for others so often is not called back for an older one any more.", "count"),
         Figure("recall_after_s", "Called back after",

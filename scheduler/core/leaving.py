@@ -1,5 +1,6 @@
 """Runs that were asked to go: what they hold of quota is as good as free for whoever looks for a way."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from scheduler.core.model import Running
@@ -11,21 +12,28 @@ class Leaving:
 
     def __init__(self, books: Books, running: Iterable[Running]) -> None:
         self._books = books
-        self._runs = [run for run in running if run.stopping]
-        self._known: tuple[int, int, Books] | None = None
+        self._held: Counter[tuple[str, str, bool]] = Counter()  # by team, type, and whether it returns
+        self._outside: Counter[str] = Counter()  # where nothing new may start: nobody's when they have gone
+        self._known: tuple[int, Books] | None = None
+        for run in running:
+            if run.stopping:
+                self.add(run)
 
     def add(self, run: Running) -> None:
         """It has been asked just now."""
-        self._runs.append(run)
+        self._held[run.team, run.gpu_type, self._books.returns(run)] += run.gpus
+        self._outside[run.gpu_type] += self._books.outside(run)
+        self._known = None
 
     def books(self) -> Books:
         """The books as they will be when all of them have gone; to be read only."""
-        if not self._runs:
+        if not self._held:
             return self._books
-        version, many = self._books.version, len(self._runs)
-        if self._known is None or self._known[:2] != (version, many):
+        if self._known is None or self._known[0] != self._books.version:
             then = self._books.copy()
-            for run in self._runs:
-                then.gone(run)
-            self._known = version, many, then
-        return self._known[2]
+            for (team, kind, returns), gpus in self._held.items():
+                then.give(team, kind, gpus, returns=returns)
+            for kind, gpus in self._outside.items():
+                then.shrink(kind, gpus)
+            self._known = self._books.version, then
+        return self._known[1]

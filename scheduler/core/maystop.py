@@ -38,7 +38,7 @@ class Rules:
         self.one_team = not snap.teams
         self.cover = Cover(books.lineage, snap.running)
         self.user_stops = Counter(snap.user_stops)
-        self.stops_left = snap.policy.max_stops_per_cycle
+        self.stops = 0  # in this round so far
         self.broken = frozenset(one.job for one in snap.lost)
         self.young_s = {tier: snap.policy.min_runtime_s[tier.word] for tier in Tier}
         self.user_most = snap.policy.max_user_stops_per_day
@@ -50,14 +50,9 @@ class Rules:
         return twin
 
     def for_promises(self) -> "Rules":
-        """The same where a promise would be broken otherwise: it outranks the care for one user.
-
-        It also outranks the calm of one cycle, where its place alone is asked for.
-        """
+        """The same where a promise would be broken otherwise: it outranks the care for one user."""
         twin = copy(self)
         twin.user_most = MANY
-        if self.stops_left == self.policy.max_stops_per_cycle:
-            twin.stops_left = MANY
         return twin
 
     def after(self, stops: Iterable[Running]) -> "Rules":
@@ -77,7 +72,13 @@ class Rules:
         """A stop of this plan. The books are the caller's."""
         self.cover.remove(run.team, run.gpu_type, run.tier, run.gpus)
         self.user_stops[run.user] += 1
-        self.stops_left -= 1
+        self.stops += 1
+
+    @property
+    def stops_left(self) -> int:
+        """How many more may be asked in this round. One place alone may need more, or it would never be made."""
+        most = self.policy.max_stops_per_cycle
+        return most - self.stops if self.stops or not most else MANY
 
     def user_left(self, user: str) -> int:
         """How many more stops a user may suffer today; what belongs to nobody has no such limit."""
@@ -85,8 +86,8 @@ class Rules:
         return most - self.user_stops.get(user, 0) if user else max(1, most)
 
     def may_spare(self, stops: int) -> bool:
-        """Whether so many stops could be too many for one user, or for one cycle."""
-        return self.stops_left < stops or self.user_most - max(self.user_stops.values(), default=0) < stops
+        """Whether so many stops could be too many for one user."""
+        return self.user_most - max(self.user_stops.values(), default=0) < stops
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ class Policy:
     min_runtime_s: Mapping[str, float] = field(default_factory=lambda: _by_tier(0.0, 600.0, 300.0))
     grace_s: float = 120.0
     max_preemptions_per_day: int = 3  # of one job, whatever the rule
-    max_user_stops_per_day: int = 24
-    max_stops_per_cycle: int = 128
+    max_user_stops_per_day: int = 24  # unless a promise would break
+    max_stops_per_cycle: int = 64  # unless one place alone needs more
     max_recalls: int = 3  # of one job, ever; then it is immune
     recall_after_s: float = HOUR / 2  # what ran so long may be recalled before an older job is due,
     recall_worth: float = 1.0  # when the wait of those who gain is so many times the harm

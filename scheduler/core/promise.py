@@ -41,7 +41,7 @@ class Lending:
     def to(self, job: Job) -> bool:
         """Whether a loan to this job would be back within the promise that lenders have."""
         ran = job.stops > 0 or job.seen_s > 0
-        key = (job.tier, job.limit_s, job.preemptible, job.stops_today, ran and job.restart_s)
+        key = (job.tier, job.limit_s, job.preemptible, job.stops_today, bool(job.user), ran and job.restart_s)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = may_lend(job, self._policy)

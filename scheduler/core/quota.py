@@ -94,21 +94,26 @@ class Books:
     def gone(self, run: Running) -> None:
         """Count that a run has gone; what it held where nothing new may start is nobody's then."""
         self.give(run.team, run.gpu_type, run.gpus, returns=self.returns(run))
-        self._grow(run, -1)
+        self.shrink(run.gpu_type, self.outside(run))
 
     def stays(self, run: Running) -> None:
         """Count that it has not gone after all."""
         self.take(run.team, run.gpu_type, run.gpus, returns=self.returns(run))
-        self._grow(run, 1)
+        self.shrink(run.gpu_type, -self.outside(run))
 
     def returns(self, run: Running) -> bool:
         """Whether what it holds would be back within the promise."""
         return self._returning is not None and self._returning(run)
 
-    def _grow(self, run: Running, sign: int) -> None:
-        if gpus := sign * self._outside.get(run.job, 0):
-            self.page(run.gpu_type).capacity += gpus
-            self.lasting(run.gpu_type).capacity += gpus
+    def outside(self, run: Running) -> int:
+        """GPUs that it holds where nothing new may start."""
+        return self._outside.get(run.job, 0)
+
+    def shrink(self, kind: str, gpus: int) -> None:
+        """So many GPUs of a type are nobody's any more."""
+        if gpus:
+            self.page(kind).capacity -= gpus
+            self.lasting(kind).capacity -= gpus
 
     def lasting(self, kind: str) -> Ledger:
         """The same without what would be back within the promise."""

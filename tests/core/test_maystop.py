@@ -197,9 +197,12 @@ def test_together_they_stay_under_the_cap_of_their_user_and_of_the_cycle() -> No
     chosen.drop(candidates[0])
     assert chosen.admit_all(candidates[3:4])
     assert not chosen.admit_all(candidates[4:5])
-    rules = rules_of(*runs, policy=Policy(max_stops_per_cycle=2))
+    rules = rules_of(*runs, policy=Policy(max_stops_per_cycle=3))
+    assert Chosen(rules).admit_all(candidates)  # one place alone may need more
+    rules.stopped(runs[-1])
     assert not Chosen(rules).admit_all(candidates[:3])
     assert Chosen(rules).admit_all(candidates[:2])
+    assert not Chosen(rules_of(*runs, policy=Policy(max_stops_per_cycle=0))).admit_all(candidates[:1])
 
 
 LOST = {

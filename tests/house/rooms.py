@@ -68,7 +68,9 @@ CORE = {
     *(
         "early.py",
         "afterwards.py",
+        "moving.py",
         "pledges.py",
+        "regroup.py",
         "risk.py",
         "serve.py",
         "spares.py",
