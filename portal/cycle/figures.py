@@ -104,7 +104,7 @@ GROUPS = (
     )),
     Group("effort", "Effort", (
         Figure("search_steps", "Steps of a round",
-               "After so many places looked at, a round ends; jobs it did not reach say so.", "count"),
+               "After so many places looked at, nobody else is asked to make way in a round; the jobs concerned say so.", "count"),
     )),
 )  # fmt: skip
 FIGURES = {figure.name: figure for group in GROUPS for figure in group.figures}

@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduler.core.line import Line
 from scheduler.core.making import harm_s, recall_early
-from scheduler.core.model import Job, Request, Tier
+from scheduler.core.model import Job
 from scheduler.core.recall import due_at
 from scheduler.core.table import Table
 from scheduler.core.thinkable import Thinkable
@@ -14,14 +14,20 @@ from scheduler.core.thinkable import Thinkable
 
 def call_back(table: Table, line: Line) -> None:
     """In fair order: for whoever went on waiting after everything that harms less was tried."""
-    thinkable, hopeless = Thinkable(table.snap), set[tuple[Request, str, Tier]]()
+    thinkable, hopeless = Thinkable(table.snap), set[tuple[object, ...]]()
     if not thinkable.long:
         return
     gain = Gain((job for job in line.open if job.id not in table.settled), table)
     for job in line.order:
-        if table.rules.stops_left <= 0:
+        if table.rules.stops_left <= 0 or table.spent:
             return
-        key = (job.request, job.team, job.tier)  # who comes later gains no more and finds no more to stop
+        alike = (job.preemptible, table.lending.to(job))
+        key = (
+            job.request,
+            job.team,
+            job.tier,
+            alike,
+        )  # who comes later gains no more and finds no more to stop
         if job.id in table.settled or key in hopeless or not thinkable.early(job) or _had_turn(table, job):
             continue
         gain_s = gain.of(job)

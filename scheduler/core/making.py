@@ -23,6 +23,9 @@ def make_way(table: Table, job: Job) -> bool:
     """
     if table.rules.stops_left <= 0:
         return False
+    if table.spent:
+        table.exhausted.add(job.id)
+        return False
     recall = table.now >= due_at(job, table.policy)
     rules, want = table.rules.on(table.leaving.books()), _want(table, job)
     for kind in table.accepted(job):

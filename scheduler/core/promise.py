@@ -8,7 +8,7 @@ from scheduler.core.model import Job, Moment, Running, Tier
 from scheduler.core.policy import Policy
 
 
-def back_within(work: Job | Running, policy: Policy, now: Moment, *, user_stops: int = 0) -> float:
+def back_within(work: Job | Running, policy: Policy, now: Moment) -> float:
     """The longest time until what this work holds (a job: from its start on) can be back.
 
     It ends by its limit, or it is asked to go: after its minimum runtime, with the grace, one cycle later.
@@ -16,15 +16,15 @@ def back_within(work: Job | Running, policy: Policy, now: Moment, *, user_stops:
     if isinstance(work, Running) and work.stopping:
         asked_at = now if work.asked_at is None else work.asked_at
         return max(0.0, asked_at + policy.grace_s - now)
-    if not work.preemptible or _had_enough(work, policy, user_stops):
+    if not work.preemptible or _had_enough(work, policy):
         return _ends_within(work, policy, now)
     stopped = _minimum_left(work, policy, now) + policy.grace_s + policy.cycle_s
     return min(stopped, _ends_within(work, policy, now))
 
 
-def may_lend(job: Job, policy: Policy, *, user_stops: int = 0) -> bool:
+def may_lend(job: Job, policy: Policy) -> bool:
     """Whether a loan to this job would be back within the promise that lenders have."""
-    return back_within(job, policy, 0.0, user_stops=user_stops) <= policy.return_promise_s
+    return back_within(job, policy, 0.0) <= policy.return_promise_s
 
 
 class Lending:
@@ -41,7 +41,7 @@ class Lending:
     def to(self, job: Job) -> bool:
         """Whether a loan to this job would be back within the promise that lenders have."""
         ran = job.stops > 0 or job.seen_s > 0
-        key = (job.tier, job.limit_s, job.preemptible, job.stops_today, bool(job.user), ran and job.restart_s)
+        key = (job.tier, job.limit_s, job.preemptible, job.stops_today, ran and job.restart_s)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = may_lend(job, self._policy)
@@ -69,10 +69,12 @@ def stated_bound(policy: Policy) -> float:
     return max(policy.min_runtime_s.values()) + policy.grace_s + policy.cycle_s
 
 
-def _had_enough(work: Job | Running, policy: Policy, user_stops: int) -> bool:
-    """Stopped so often today that nobody may stop it: then only its limit brings a loan back."""
-    often = work.stops_today >= policy.max_preemptions_per_day
-    return often or (bool(work.user) and user_stops >= policy.max_user_stops_per_day)
+def _had_enough(work: Job | Running, policy: Policy) -> bool:
+    """Stopped so often today that nobody may stop it: then only its limit brings a loan back.
+
+    What its person suffered does not count: whoever lent it may have it back all the same.
+    """
+    return work.stops_today >= policy.max_preemptions_per_day
 
 
 def _minimum_left(work: Job | Running, policy: Policy, now: Moment) -> float:

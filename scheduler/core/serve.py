@@ -5,7 +5,7 @@ from math import inf
 
 from scheduler.core.line import Line
 from scheduler.core.making import make_way
-from scheduler.core.model import Job, Promise, Request, Tier
+from scheduler.core.model import Job, Promise
 from scheduler.core.recall import due_at, guarded_from
 from scheduler.core.risk import harmless
 from scheduler.core.table import Table
@@ -35,7 +35,7 @@ class Turns:
         self.table, self.policy, self.now = table, table.policy, table.now
         self.thinkable = Thinkable(table.snap)
         self.before = {promise.job: promise for promise in table.snap.promises}
-        self.hopeless: set[tuple[Request, str, Tier, bool]] = set()  # no way can be made for these
+        self.hopeless: set[tuple[object, ...]] = set()  # no way can be made for these
         self.looked = 0  # for how many a place and a time was looked for
 
     def serve(self, job: Job) -> None:
@@ -71,10 +71,11 @@ class Turns:
 
     def _make_way(self, job: Job) -> bool:
         due = self.now >= due_at(job, self.policy)
-        key = (job.request, job.team, job.tier, due)
+        table = self.table
+        key = (job.request, job.team, job.tier, due, job.preemptible, table.lending.to(job))
         if key in self.hopeless:
             return False
-        if self.thinkable.by_rule(job, due=due) and make_way(self.table, job):
+        if self.thinkable.by_rule(job, due=due) and make_way(table, job):
             return True
         self.hopeless.add(key)
         return False

@@ -149,6 +149,11 @@ class Table:
         """What the searches have cost so far."""
         return self.board.steps
 
+    @property
+    def spent(self) -> bool:
+        """Whether this round has looked at as much as it may: then nobody else is asked to go in it."""
+        return self.steps >= self.policy.search_steps
+
     def kind_of(self, seats: Sequence[Seat]) -> str:
         """The GPU type of a gang's nodes."""
         return self.layout.nodes[self.layout.row[seats[0].node]].gpu_type

@@ -20,7 +20,7 @@ def tidy(table: Table, line: Line) -> None:
     looks = LOOKS
     others: set[tuple[object, ...]] = set()  # kinds of jobs that scattered GPUs do not keep waiting
     for job in line.order:
-        if left <= 0 or looks <= 0:
+        if left <= 0 or looks <= 0 or table.spent:
             return
         if job.id in table.settled or job.request.gpus == 1:
             continue

@@ -45,12 +45,6 @@ def test_a_loan_is_back(what: str) -> None:
     assert back_within(work, POLICY, NOW) == seconds
 
 
-def test_a_user_who_suffered_enough_today_gives_nothing_back_but_by_limits() -> None:
-    assert back_within(JOB, POLICY, NOW, user_stops=23) == 750.0
-    assert back_within(JOB, POLICY, NOW, user_stops=24) == inf
-    assert not may_lend(JOB, POLICY, user_stops=24)
-
-
 LOANS = {
     "to work that can be stopped in time": (JOB, POLICY, True),
     "to work that cannot be stopped, with a short limit": (

@@ -176,8 +176,8 @@ def test_nobody_is_needless_and_the_place_is_free_once_they_are_gone(crowd: Crow
         rest = tuple(other for other in making.victims if other is not one)
         assert not crowd.want.fits(crowd.without(rest))
     after = crowd.without(making.victims)
-    for seat in making.placement.seats:
-        assert after.free[after.layout.row[seat.node], list(seat.slots)].all()
+    for taken in making.placement.seats:
+        assert after.free[after.layout.row[taken.node], list(taken.slots)].all()
 
 
 @quick
