@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+# Figures that bound stops; they keep nobody out.
+STOPS = {"max_preemptions_per_day", "max_user_stops_per_day", "max_stops_per_cycle", "max_recalls"}
 TIERS = ("opportunistic", "standard", "production")
 NOBODY = "default"  # the owner of jobs that name none
 
@@ -209,7 +211,7 @@ def policy(given: Mapping[str, Any] | None) -> Policy:
         user_stops_per_day=given.get("max_user_stops_per_day"),
         return_promise_s=given.get("return_promise_s"),
         longest_s=tuple(_or(longest.get(tier), inf) for tier in TIERS),
-        forbids=any(_forbids(key) and value for key, value in given.items()),
+        forbids=any(_forbids(key) and _says(value) for key, value in given.items()),
     )
 
 
@@ -230,9 +232,14 @@ def limited(jobs: Mapping[str, Job], policy: Policy) -> dict[str, Job]:
 
 def _forbids(key: str) -> bool:
     """Whether a figure may keep a job out for good, so that no rule here can tell what is impossible."""
-    return key not in {"max_preemptions_per_day", "max_user_stops_per_day"} and any(
+    return key not in STOPS and any(
         word in key for word in ("max_", "duration", "concurrent", "admission", "reserved", "pool", "peak")
     )
+
+
+def _says(value: Any) -> bool:
+    """Whether a figure bounds anything: null is no bound."""
+    return any(one is not None for one in value.values()) if isinstance(value, Mapping) else bool(value)
 
 
 def _has(row: Mapping[str, str], *columns: str) -> bool:
