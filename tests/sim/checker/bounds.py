@@ -75,6 +75,7 @@ def _bound(case: Case) -> float | None:
     if (
         policy.reference
         or policy.forbids
+        or policy.ages
         or policy.grace_s is None
         or policy.cycle_s is None
         or len(runtimes) < len(TIERS)

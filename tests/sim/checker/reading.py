@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+DAY = 86_400.0
 # Figures that bound stops; they keep nobody out.
 STOPS = {"max_preemptions_per_day", "max_user_stops_per_day", "max_stops_per_cycle", "max_recalls"}
 TIERS = ("opportunistic", "standard", "production")
@@ -108,6 +109,7 @@ class Policy:
     return_promise_s: float | None = None
     longest_s: tuple[float, ...] = (inf, inf, inf)
     forbids: bool = False
+    ages: bool = False  # older production may be protected within a replay, and then it goes first
 
     @property
     def reference(self) -> bool:
@@ -212,6 +214,7 @@ def policy(given: Mapping[str, Any] | None) -> Policy:
         return_promise_s=given.get("return_promise_s"),
         longest_s=tuple(_or(longest.get(tier), inf) for tier in TIERS),
         forbids=any(_forbids(key) and _says(value) for key, value in given.items()),
+        ages=any(given.get(figure, inf) < DAY for figure in ("protect_after_s", "protect_again_s")),
     )
 
 
