@@ -214,7 +214,8 @@ def policy(given: Mapping[str, Any] | None) -> Policy:
         return_promise_s=given.get("return_promise_s"),
         longest_s=tuple(_or(longest.get(tier), inf) for tier in TIERS),
         forbids=any(_forbids(key) and _says(value) for key, value in given.items()),
-        ages=any(given.get(figure, inf) < DAY for figure in ("protect_after_s", "protect_again_s")),
+        ages=given.get("guard_share", 1) * given.get("protect_after_s", inf) < DAY
+        or min(given.get("guard_share", 1), given.get("protect_again_s", inf) / DAY) < 0.5,
     )
 
 
