@@ -1,7 +1,8 @@
 """Moves: small runs make room for a gang that only scattered free GPUs keep waiting, and go on elsewhere at once."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scheduler.core.board import Board, Placement
 from scheduler.core.candidates import Candidate, Chosen
@@ -17,6 +18,21 @@ from scheduler.core.want import Want
 MOST_WAIT_S = 4 * HOUR  # a place is worth no more than so much of the gang's waiting
 STEPS = 200_000
 TRIES = 8
+
+
+Homes = Callable[[Running], Board]
+
+
+class Floor(NamedTuple):
+    """The board on which the gang may sit, and the one on which each run may go on that moves for it."""
+
+    board: Board
+    homes: Homes
+
+    @classmethod
+    def same(cls, board: Board) -> "Floor":
+        """One board for all."""
+        return cls(board, lambda _: board)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +54,13 @@ class Tidied:
 
 
 def consolidate(
-    board: Board, want: Want, running: Iterable[Running], rules: Rules, *, wait_s: float, most: int
+    floor: Floor, want: Want, running: Iterable[Running], rules: Rules, *, wait_s: float, most: int
 ) -> Tidied | Exhausted | None:
     """A place for this gang of one GPU type by moving others, if that pays; None = not, or not so.
 
     `wait_s`: how long it would wait otherwise, as far as anybody knows. `most`: moves that are left this hour.
     """
+    board = floor.board
     if most <= 0 or not scattered(board, want):
         return None
     candidates = [
@@ -58,7 +75,7 @@ def consolidate(
             return making
         if worth <= making.cost * rules.policy.move_safety:
             return None
-        found = _reseat(board, want, making)
+        found = _reseat(floor.homes, want, making)
         if not isinstance(found, Candidate):
             return Tidied(making.placement, found, making.cost, worth)
         candidates.remove(found)  # no place for it elsewhere: try without moving it
@@ -79,18 +96,29 @@ def _movable(run: Running, want: Want, rules: Rules) -> bool:
     return below and saves and barred(run, rules) is None
 
 
-def _reseat(board: Board, want: Want, making: Making) -> tuple[Move, ...] | Candidate:
+def _reseat(homes: Homes, want: Want, making: Making) -> tuple[Move, ...] | Candidate:
     """A new place for each run that moves, the largest first; or the first that finds none."""
+    moves: list[Move] = []
+    papers: dict[Board, Board] = {}
+    for one in sorted(making.victims, key=lambda one: (-one.gpus, one.run.job)):
+        run, board = one.run, homes(one.run)
+        if board not in papers:
+            papers[board] = _moved(board, want, making, moves)
+        home = Want(run.request, run.tier, want.policy, gpus=one.gpus).on(run.gpu_type).place(papers[board])
+        if home is None or len(home.seats) > len(run.seats):  # nobody is torn apart for others
+            return one
+        for paper in papers.values():
+            paper.take(home.seats, run.request)
+        moves.append(Move(one, home))
+    return tuple(moves)
+
+
+def _moved(board: Board, want: Want, making: Making, moves: Sequence[Move]) -> Board:
+    """What a board looks like when the gang has its place, and these have theirs."""
     after = board.copy()
     for one in making.victims:
         after.give(one.run.seats, one.run.request)
     after.take(making.placement.seats, want.request, firm=want.firm)
-    moves: list[Move] = []
-    for one in sorted(making.victims, key=lambda one: (-one.gpus, one.run.job)):
-        run = one.run
-        home = Want(run.request, run.tier, want.policy, gpus=one.gpus).on(run.gpu_type).place(after)
-        if home is None or len(home.seats) > len(run.seats):  # nobody is torn apart for others
-            return one
-        after.take(home.seats, run.request)
-        moves.append(Move(one, home))
-    return tuple(moves)
+    for move in moves:
+        after.take(move.into.seats, move.one.run.request)
+    return after

@@ -1,5 +1,6 @@
 """Places that are being made: kept for the job they are made for, which starts the moment all of it is free."""
 
+from scheduler.core.beside import lasts_again_s
 from scheduler.core.board import Placement
 from scheduler.core.model import Claim, Job, Moment
 from scheduler.core.possible import Possible
@@ -17,6 +18,8 @@ def keep_places(table: Table) -> None:
         # A person may have changed the quota since its victims were asked; who moves keeps what it had.
         if job.gate is not None or not (_moves(claim) or possible.obstacle(job) is None):
             continue
+        if table.boards.closes(claim.seats, table.now + table.lasts_s(job)):
+            continue  # maintenance was announced since
         fit = _fit(table, claim)
         allowed = _moves(claim) or _allowed(table, job, fit)
         if allowed and _all_free(table, claim):
@@ -30,9 +33,10 @@ def keep_places(table: Table) -> None:
 def _keep_for_mover(table: Table, claim: Claim) -> None:
     """A run that moves has a place to go on before it has stopped; its quota is counted where it still runs."""
     run = table.running.get(claim.job)
-    if run is not None and run.stopping and _coming(table, claim):
-        table.claims[claim.job] = claim
-        table.board.expect(claim.seats, run.request, firm=not run.preemptible)
+    if run is None or table.boards.closes(claim.seats, table.now + lasts_again_s(run)):
+        return
+    if run.stopping and _coming(table, claim):
+        table.keep(claim)
 
 
 def _moves(claim: Claim) -> bool:

@@ -1,5 +1,6 @@
 """Making a place by the rules: whom a job may send away, and what is kept for it meanwhile."""
 
+from scheduler.core.beside import ground_for
 from scheduler.core.candidates import Chosen
 from scheduler.core.elastic import sizes
 from scheduler.core.herd import Herd
@@ -27,10 +28,10 @@ def make_way(table: Table, job: Job) -> bool:
         table.exhausted.add(job.id)
         return False
     recall = table.now >= due_at(job, table.policy)
-    rules, want = table.rules.on(table.leaving.books()), _want(table, job)
+    rules, want, ground = table.rules.on(table.leaving.books()), _want(table, job), ground_for(table, job)
     for kind in table.accepted(job):
         case = Case(job, kind, rules, gpus=want.size, recall=recall)
-        if case.may_start(rules.books) and want.on(kind).fits(table.board):
+        if case.may_start(rules.books) and want.on(kind).fits(ground):
             if table.pledges.broken(job, kind, case.gpus) is None:
                 return False
             continue
@@ -59,7 +60,7 @@ def _by_stops(table: Table, case: Case, want: Want, herd: Herd) -> bool:
     found = herd.seek(case)
     if not found.candidates:
         return False
-    way = find_way(case, table.board, want, table.standing_runs(), found=found)
+    way = find_way(case, ground_for(table, case.job), want, table.standing_runs(), found=found)
     if isinstance(way, Exhausted):
         table.exhausted.add(case.job.id)
     if not isinstance(way, Way) or not way.making.victims or _breaks_pledge(table, way):
@@ -82,7 +83,7 @@ def recall_early(table: Table, job: Job, gain_s: float) -> bool:
         found = table.herd.seek(case, lambda run: ran_long(job, run, table.now, table.policy))
         if not found.candidates:
             continue
-        made = make_place(table.board, want, found.candidates, chosen=Chosen(table.rules))
+        made = make_place(ground_for(table, job), want, found.candidates, chosen=Chosen(table.rules))
         if not isinstance(made, Making) or not made.victims:
             continue
         if _harm_s(job, made) * table.policy.recall_worth > gain_s:

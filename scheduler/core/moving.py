@@ -23,8 +23,7 @@ def ask_to_move(table: Table, job: Job, found: Tidied, leaving: Iterable[Running
 
 
 def _keep_place(table: Table, move: Move) -> None:
-    """Its new place is kept for who moves; its quota it still holds. It goes on there as soon as it has stopped."""
-    run, seats = move.one.run, move.into.seats
-    table.claims[run.job] = Claim(run.job, seats, (run.job,), table.now)
-    table.board.expect(seats, run.request, firm=not run.preemptible)
+    """Its new place is kept for who moves, and the rules count it there already."""
+    run = move.one.run
+    table.keep(Claim(run.job, move.into.seats, (run.job,), table.now))
     table.rules.started(run, move.into.kind, move.one.gpus, coming=True)

@@ -51,6 +51,15 @@ class Slate:
         twin._log = {kind: log.copy() for kind, log in self._log.items()}
         return twin
 
+    def without(self, seats: Sequence[Seat]) -> Self:
+        """A copy where these seats are taken and stay so, whoever leaves them."""
+        twin = self.copy()
+        twin.take(seats)
+        twin.works = self.works.copy()
+        for seat in seats:
+            twin.works[self.layout.row[seat.node], list(seat.slots)] = False
+        return twin
+
     def take(self, seats: Iterable[Seat], request: Request | None = None, *, firm: bool = False) -> None:
         """Give these seats away, and with them what the request needs of CPUs, memory and scratch."""
         self._put(seats, each_gpu(request, firm=firm), free=False)

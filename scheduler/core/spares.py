@@ -19,7 +19,7 @@ def keep_spares(table: Table) -> None:
         spares = _spares(table, field, most)
         if kind in busy or _leave_room(table, kind, spares):
             table.spares += spares
-            table.board.take(spares)
+            table.boards.take(spares)
 
 
 def _leave_room(table: Table, kind: str, spares: list[Seat]) -> bool:

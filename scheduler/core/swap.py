@@ -1,6 +1,6 @@
 """Gangs that lost nodes or GPUs: other seats for only those that are lost, as near as can be to the rest."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import floor
@@ -26,18 +26,29 @@ class Mended:
     restarts: tuple[int, ...]
 
 
-def mend(board: Board, lost: Iterable[Lost], running: Mapping[int, Running], policy: Policy) -> Mended:
+def _none(_run: Running) -> Sequence[Seat]:
+    return ()
+
+
+def mend(
+    board: Board,
+    lost: Iterable[Lost],
+    running: Mapping[int, Running],
+    policy: Policy,
+    *,
+    shut: Callable[[Running], Sequence[Seat]] = _none,
+) -> Mended:
     """Higher tiers first, then who came first. The board keeps what is taken and what comes back.
 
-    Only free seats: whoever would have to be stopped first takes longer than the gang may stay broken. A job
-    that starts again has the same right to a place as everybody, by stops too.
+    Only free seats: whoever would have to be stopped first takes longer than the gang may stay broken. Nor
+    seats that are `shut` to a run, because they close before it ends. A job that starts again has the same right to a place as everybody, by stops too.
     """
     hurt = [(running[one.job], one) for one in lost if one.job in running]
     hurt.sort(key=lambda pair: (-pair[0].tier, pair[0].submitted_at, pair[0].job))
     swaps: list[Swap] = []
     restarts: list[int] = []
     for run, one in hurt:
-        found = _Gang(board, run, one, policy).swaps()
+        found = _Gang(board, run, one, policy).swaps(shut(run))
         if found is None:
             restarts.append(run.job)
         else:
@@ -65,12 +76,12 @@ class _Gang:
         grounds = want.query(board.layout).grounds
         self.ground: Ground | None = grounds[0] if grounds else None
 
-    def swaps(self) -> list[Swap] | None:
+    def swaps(self, shut: Sequence[Seat]) -> list[Swap] | None:
         """A seat for each that is lost, taken on the board; None where one of them has no replacement."""
         if self.ground is None:
             return None
         for domain in self._domains(self.ground):
-            trial = self.board.copy()
+            trial = self.board.without(shut)
             trial.give(self.rest, self.run.request)
             found = self._inside(self.ground, trial, domain)
             if found is not None:

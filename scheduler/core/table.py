@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from scheduler.core.allowed import Allowed, effective_limit
 from scheduler.core.board import Board, Placement
+from scheduler.core.boards import Boards
 from scheduler.core.burden import Burden
 from scheduler.core.capacity import outside, usable
 from scheduler.core.elastic import largest, sizes
@@ -20,7 +21,7 @@ from scheduler.core.model import Claim, Job, Moment, Node, Promise, Request, Run
 from scheduler.core.pledges import Pledges
 from scheduler.core.promise import Lending
 from scheduler.core.quota import Books, Standing
-from scheduler.core.timeline import Future
+from scheduler.core.timeline import Future, planned_end
 from scheduler.core.verbs import Start, Stop, Swap
 from scheduler.core.wishes import Wishes
 
@@ -65,6 +66,7 @@ class Table:
         self.snap, self.policy, self.now, self.layout = snap, snap.policy, snap.taken_at, desk.layout
         self.burden = Burden.of(desk.layout, snap.running)
         self.board = Board(desk.layout, snap.free, self.burden)  # free now, and kept for nobody
+        self.boards = Boards(self.board, snap)
         self.lending = Lending(snap.policy)
         self.wishes = Wishes(desk.layout, snap.policy, snap.taken_at)
         # Without teams nobody lends: then it matters to nobody what would be back.
@@ -86,7 +88,6 @@ class Table:
         self.certain: set[int] = set()  # promises that rest on limits alone
         self.settled: set[int] = set()  # jobs that start, or for which a place is being made
         self.exhausted: set[int] = set()  # jobs for which a search ran out of steps
-        self._clear: dict[tuple[frozenset[int], frozenset[int]], Board] = {}
         self._narrowed: dict[tuple[Request, tuple[str, ...]], Request] = {}
 
     @cached_property
@@ -95,6 +96,9 @@ class Table:
         future = Future(self.snap, self.layout)
         for start in self.starts:
             future.occupy(start.seats, self.now + self.lasts_s(self.waiting[start.job]))
+        for swap in self.swaps:
+            run = self.running[swap.job]
+            future.occupy((swap.into,), planned_end(run, self.now, self.policy))
         for claim in self.claims.values():
             future.book(claim.job, self.now, inf, claim.seats)
         return future
@@ -125,20 +129,11 @@ class Table:
         return herd
 
     def clear_of(self, bound: frozenset[int], until: Moment) -> Board:
-        """The board without the places of these promises, and without nodes whose maintenance begins before."""
-        shut = frozenset(number for number, window in enumerate(self.snap.windows) if window.begins < until)
-        if not bound and not shut:
-            return self.board
-        key = (bound, shut)
-        if key not in self._clear:
-            self._clear[key] = self.board.copy()
-            for number in bound:
-                self._clear[key].take(self.promises[number].seats)
-            for number in shut:
-                width = range(self.board.free.shape[1])
-                nodes = sorted(self.snap.windows[number].nodes & self.layout.row.keys())
-                self._clear[key].take(Seat(node, tuple(width)) for node in nodes)
-        return self._clear[key]
+        """The board without the places of these promises, and without nodes whose maintenance begins before.
+
+        They stay taken there, whoever leaves them.
+        """
+        return self.boards.beside(self.promises, bound, until)
 
     def has_room(self, job: Job) -> bool:
         """Whether the board has any place for it, quota aside."""
@@ -236,8 +231,7 @@ class Table:
     def take(self, job: Job, fit: Fit, *, coming: bool = False) -> None:
         """Places and quota for a job that starts, or (coming) for which a place is being made."""
         seats, kind, gpus = fit.placement.seats, fit.kind, fit.gpus
-        for board in (self.board, *self._clear.values()):
-            board.expect(seats, job.request, firm=not job.preemptible)
+        self.boards.expect(seats, job.request, firm=not job.preemptible)
         self.books.take(job.team, kind, gpus, returns=self.lending.to(job))
         self.allowed.started(job)
         if "rules" in self.__dict__:
@@ -260,7 +254,7 @@ class Table:
     def release(self, job: int) -> None:
         """Nothing is planned for it any more."""
         if self.promises.pop(job, None) is not None:
-            self._clear.clear()
+            self.boards.forget()
             self.certain.discard(job)
             self.future.bookings.pop(job, None)
 
@@ -285,6 +279,14 @@ class Table:
         self.pledges.add(job, fit.kind, fit.gpus, leaving)
         if "future" in self.__dict__:
             self.future.book(job.id, self.now, inf, claim.seats)
+
+    def keep(self, claim: Claim) -> None:
+        """A place is kept for a run that moves; its quota it still holds. It goes on there once it has stopped."""
+        run = self.running[claim.job]
+        self.claims[run.job] = claim
+        self.boards.expect(claim.seats, run.request, firm=not run.preemptible)
+        if "future" in self.__dict__:
+            self.future.book(run.job, self.now, inf, claim.seats)
 
 
 def _count(seats: Iterable[Seat]) -> int:

@@ -2,7 +2,8 @@
 
 from math import inf
 
-from scheduler.core.defrag import Tidied, consolidate, scattered
+from scheduler.core.beside import gone_by, home_of
+from scheduler.core.defrag import Floor, Tidied, consolidate, scattered
 from scheduler.core.elastic import sizes
 from scheduler.core.line import Line
 from scheduler.core.model import Job, Tier
@@ -25,7 +26,8 @@ def tidy(table: Table, line: Line) -> None:
         if job.id in table.settled or job.request.gpus == 1:
             continue
         relaxed = not table.wishes.binds(job)
-        alike = (job.request, job.team, job.tier is Tier.PRODUCTION, table.lending.to(job), relaxed)
+        windows = table.boards.windows(gone_by(table, job))
+        alike = (job.request, job.team, job.tier is Tier.PRODUCTION, table.lending.to(job), relaxed, windows)
         if alike in others:
             continue
         want = _scattered(table, job, relaxed=relaxed)
@@ -40,23 +42,22 @@ def tidy(table: Table, line: Line) -> None:
 
 def _scattered(table: Table, job: Job, *, relaxed: bool) -> Want | None:
     """What it wants of the first type that quota allows and of which enough are free, and nowhere together."""
-    gpus = sizes(job.request)[0]
+    gpus, board = sizes(job.request)[0], table.clear_of(frozenset(), gone_by(table, job))
     for kind in table.accepted(job):
         want = Want.of(job, table.policy, gpus=gpus, relaxed=relaxed).on(kind)
-        if scattered(table.board, want) and kind in table.kinds(job, gpus):
+        if scattered(board, want) and kind in table.kinds(job, gpus):
             return want
     return None
 
 
 def _move_for(table: Table, job: Job, want: Want, left: int) -> int:
     """How many runs were asked to move for this job."""
-    board = table.board.copy()
-    for promise in table.promises.values():
-        if promise.job != job.id:
-            board.take(promise.seats)
+    others = frozenset(table.promises) - {job.id}
+    board = table.clear_of(others, gone_by(table, job))
+    floor = Floor(board, lambda run: home_of(table, others, run))
     planned = table.promises.get(job.id)
     wait_s = inf if planned is None else planned.at - table.now
-    found = consolidate(board, want, table.standing_runs(), table.rules, wait_s=wait_s, most=left)
+    found = consolidate(floor, want, table.standing_runs(), table.rules, wait_s=wait_s, most=left)
     if isinstance(found, Exhausted) and found.limit == "steps":
         table.exhausted.add(job.id)
     if not isinstance(found, Tidied):

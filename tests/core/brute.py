@@ -18,6 +18,7 @@ class Ask:
     tier: Tier = Tier.STANDARD
     gpus: int = 0  # an elastic size; 0 = all
     relaxed: bool = True
+    until: float = 0.0  # when it ends; nodes that close before are not allowed
 
     @property
     def size(self) -> int:
@@ -52,7 +53,14 @@ def allowed(snap: Snapshot, ask: Ask, node: Node) -> bool:
         and (node.gpu_memory_gib is None or node.gpu_memory_gib >= request.gpu_memory_gib)
         and (production or node.pool not in snap.policy.production_pools)
         and (not node.sliced or slices)
+        and not closes(snap, node.id, ask.until)
     )
+
+
+def closes(snap: Snapshot, node: int, until: float) -> bool:
+    """Whether maintenance is on there, or begins before then."""
+    windows = (window for window in snap.windows if node in window.nodes)
+    return any(window.begins < until and window.ends > snap.taken_at for window in windows)
 
 
 def sizes(snap: Snapshot, ask: Ask, row: int) -> set[int]:

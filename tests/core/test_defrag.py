@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.core.defrag import MOST_WAIT_S, Tidied, consolidate, scattered
+from scheduler.core.defrag import MOST_WAIT_S, Floor, Tidied, consolidate, scattered
 from scheduler.core.maystop import Rules
 from scheduler.core.model import Claim, Job, Request, Running, Seat, Share, Tier
 from scheduler.core.planner import plan
@@ -30,7 +30,7 @@ def tidied(
     snap = snapshot(spots, running=runs, teams=(), **more)  # type: ignore[arg-type]
     rules = Rules(snap, Books((), {"H100": 99}, runs))
     want = Want(request(shape), policy=snap.policy)
-    return consolidate(board(spots), want, runs, rules, wait_s=wait_s, most=most)
+    return consolidate(Floor.same(board(spots)), want, runs, rules, wait_s=wait_s, most=most)
 
 
 def movers(spots: list[Spot], letters: str, **more: object) -> list[Running]:
@@ -155,7 +155,7 @@ def test_everybody_has_a_place_of_his_own_at_the_same_time(seed: int) -> None:
     spots, runs, want, rules = world(seed)
     paper = board(spots)
     before = paper.free.copy()
-    found = consolidate(paper, want, runs, rules, wait_s=HOUR, most=4)
+    found = consolidate(Floor.same(paper), want, runs, rules, wait_s=HOUR, most=4)
     assert (paper.free == before).all()
     if not isinstance(found, Tidied):
         return
@@ -180,7 +180,7 @@ def test_in_many_worlds_some_gang_is_helped() -> None:
     helped = 0
     for seed in range(300):
         spots, runs, want, rules = world(seed)
-        found = consolidate(board(spots), want, runs, rules, wait_s=HOUR, most=4)
+        found = consolidate(Floor.same(board(spots)), want, runs, rules, wait_s=HOUR, most=4)
         helped += isinstance(found, Tidied)
     assert helped > 15
 
@@ -194,7 +194,7 @@ def test_a_large_world_is_searched_in_steps_that_are_counted() -> None:
     paper = board(spots)
     rules = Rules(snapshot(spots, running=runs, teams=()), Books((), {"H100": 3200}, runs))
     found = consolidate(
-        paper, Want(Request(64, nodes=8, gpu_types=("H100",))), runs, rules, wait_s=HOUR, most=8
+        Floor.same(paper), Want(Request(64, nodes=8, gpu_types=("H100",))), runs, rules, wait_s=HOUR, most=8
     )
     assert isinstance(found, Tidied)
     assert len(found.moves) == 8

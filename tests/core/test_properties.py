@@ -2,12 +2,13 @@
 
 from collections import Counter
 from dataclasses import replace
+from math import inf
 from random import Random
 from typing import TypeVar
 
 from hypothesis import given
 
-from scheduler.core.model import Claim, Promise, Running, Seat, Snapshot, Team
+from scheduler.core.model import Claim, Job, Promise, Running, Seat, Snapshot, Team
 from scheduler.core.planner import plan
 from scheduler.core.table import Desk
 from scheduler.core.verbs import Plan, Start, Stop
@@ -40,6 +41,11 @@ def usage(snap: Snapshot) -> Counter[tuple[str, str]]:
     return used
 
 
+def limit_s(job: Job) -> float:
+    """How long it may hold its place."""
+    return inf if job.limit_s is None else job.limit_s
+
+
 @quick
 @given(worlds())
 def test_every_start_keeps_every_rule_of_placement_and_no_gpu_is_given_twice(snap: Snapshot) -> None:
@@ -47,7 +53,8 @@ def test_every_start_keeps_every_rule_of_placement_and_no_gpu_is_given_twice(sna
     for start in plan(snap).starts:
         job, gpus = jobs[start.job], sum(len(seat.slots) for seat in start.seats)
         kind = next(node.gpu_type for node in snap.nodes if node.id == start.seats[0].node)
-        assert faults(snap, Ask(job.request, job.tier, gpus), kind, start.seats) == []
+        ask = Ask(job.request, job.tier, gpus, until=snap.taken_at + limit_s(job))
+        assert faults(snap, ask, kind, start.seats) == []
         assert job.request.least <= gpus <= job.request.gpus
         assert start.job_version == job.version
         snap = with_start(snap, start)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scheduler.core.model import (
     Claim,
     Job,
+    Lost,
     Node,
     Request,
     Running,
@@ -20,6 +21,7 @@ from scheduler.core.model import (
     Tier,
     Window,
 )
+from scheduler.core.planner import plan
 from scheduler.core.policy import Policy
 from tests.core.builders import NOW
 
@@ -81,6 +83,45 @@ def _in_the_middle(dice: Random, snap: Snapshot) -> Snapshot:
         ),
         claims=(Claim(job.id, going.seats, (going.job,), NOW - 60.0),),
     )
+
+
+def rough_worlds() -> st.SearchStrategy[Snapshot]:
+    """Full clusters where much is planned already."""
+    return st.builds(rough, st.sampled_from(range(3, 9)), st.sampled_from(range(1, 10)), seeds)
+
+
+def rough(nodes: int, jobs: int, seed: int) -> Snapshot:
+    """Nodes close soon, gangs lost a seat, and promises stand that were made before; work moves easily."""
+    dice = Random(f"rough {seed}")
+    snap = build(nodes, jobs, seed)
+    running = tuple(_at_hand(dice, run) for run in snap.running)
+    hit = [run for run in running if not run.stopping and dice.random() < 0.15]
+    lost = tuple(Lost(run.job, run.seats) for run in hit)
+    windows = tuple(_window(dice, snap.nodes) for _ in range(dice.choice((0, 1, 2))))
+    waiting = tuple(_old(dice, job) for job in snap.waiting)
+    snap = replace(snap, running=running, lost=lost, windows=windows, waiting=waiting)
+    snap = unlimited(snap) if dice.random() < 0.7 else snap
+    return replace(snap, promises=plan(snap, evidence=False).promises)
+
+
+def _old(dice: Random, job: Job) -> Job:
+    """It came hours or days ago; some are protected by their age."""
+    waited, limit = 60.0 * dice.choice((1, 200, 2000, 5000)), dice.choice((job.limit_s, 600.0, 36000.0))
+    asked = job.request if dice.random() < 0.2 else Request(dice.choice((1, 2, 3, 4, 4, 6, 8)))
+    return replace(job, submitted_at=NOW - waited, limit_s=limit, request=asked)
+
+
+def _at_hand(dice: Random, run: Running) -> Running:
+    """It saves its work, and something is known of its end."""
+    minutes = 60.0 * dice.randint(5, 300)
+    known = {"expected_end": NOW + minutes} if run.ends_by is None else {"ends_by": NOW + minutes}
+    tier = dice.choice((Tier.OPPORTUNISTIC, Tier.OPPORTUNISTIC, run.tier))
+    since: dict[str, float] = {
+        "started_at": NOW - 36000.0,
+        "submitted_at": NOW - 3600.0 * dice.choice((11, 99)),
+    }
+    able = {"checkpoints": dice.random() < 0.8, "preemptible": dice.random() < 0.9}
+    return replace(run, tier=tier, **known, **since, **able)
 
 
 def _usable(snap: Snapshot, run: Running) -> bool:

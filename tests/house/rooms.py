@@ -68,6 +68,8 @@ CORE = {
     *(
         "early.py",
         "afterwards.py",
+        "beside.py",
+        "boards.py",
         "moving.py",
         "pledges.py",
         "regroup.py",
