@@ -55,6 +55,12 @@ class Rules:
         twin.user_most = MANY
         return twin
 
+    def in_time(self) -> "Rules":
+        """The same when everybody has had the minimum runtime."""
+        twin = copy(self)
+        twin.young_s = dict.fromkeys(self.young_s, 0.0)
+        return twin
+
     def after(self, stops: Iterable[Running]) -> "Rules":
         """The same with these stopped, books and all: for what-if."""
         twin = copy(self)

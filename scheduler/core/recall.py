@@ -24,7 +24,9 @@ def guarded_from(job: Job, policy: Policy) -> Moment:
 
 
 def reaches(job: Job, moment: Moment, now: Moment) -> bool:
-    """Whether one such job in ten, or more, still runs then; one of unknown length counts as short."""
+    """Whether one such job in ten, or more, still runs then; one of unknown length is short until that moment is here."""
+    if now >= moment:
+        return True
     left = job.p90_s if job.limit_s is None else min(job.limit_s, inf if job.p90_s is None else job.p90_s)
     return left is not None and now + left > moment
 

@@ -50,11 +50,24 @@ def binding(table: Table, job: Job) -> frozenset[int]:
 def _binds(table: Table, job: Job, promise: Promise) -> bool:
     """What can be called back may start in the way of a plan that rests on forecasts, unless that is due soon."""
     owner = table.waiting[promise.job]
-    if owner.tier > job.tier:  # it goes by its tier when the time comes, unless its team's promise covers it
-        return bool(table.snap.teams) and owner.team != job.team and job.tier is not Tier.OPPORTUNISTIC
+    if owner.tier > job.tier:
+        return _binds_below(table, job, promise)
     if promise.job in table.certain and job.limit_s is not None:
         return True  # both ends are known: it would delay that start
     return promise.protected and reaches(job, due_at(owner, table.policy), table.now)
+
+
+def _binds_below(table: Table, job: Job, promise: Promise) -> bool:
+    """A lower tier goes by its tier when the time comes, unless its team's promise covers it.
+
+    Where its owner is due, only what could be gone by then starts: else those who may not be stopped yet follow
+    each other for ever.
+    """
+    owner, policy = table.waiting[promise.job], table.policy
+    if table.snap.teams and owner.team != job.team and job.tier is not Tier.OPPORTUNISTIC:
+        return True
+    due = promise.protected and table.now >= due_at(owner, policy)
+    return due and table.now + policy.min_runtime_s[job.tier.word] + policy.grace_s > promise.at
 
 
 def _moved(table: Table, hurt: Sequence[int], seats: Sequence[Seat]) -> bool:

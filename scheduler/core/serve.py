@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import inf
 
+from scheduler.core.called import future_for
 from scheduler.core.line import Line
 from scheduler.core.making import make_way
 from scheduler.core.model import Job, Promise
@@ -93,7 +94,8 @@ class Turns:
             return
         request = table.narrow(job.request, kinds)
         self.looked += 1
-        slot = table.future.earliest(replace(job, request=request), table.booked_s(job), table.burden)
+        future = future_for(table, job) if protected else table.future
+        slot = future.earliest(replace(job, request=request), table.booked_s(job), table.burden)
         if slot is not None and slot.at > self.now:  # who fits now and waits for the fill needs no promise
             table.promise(job, slot.at, slot.placement.seats, protected=protected, certain=slot.certain)
 

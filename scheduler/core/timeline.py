@@ -1,6 +1,7 @@
 """What is free when: the ends of what runs, by limits or forecasts, and what is booked from when to when."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -78,6 +79,16 @@ class Future:
     def occupy(self, seats: Sequence[Seat], until: Moment) -> None:
         """A start of this plan holds its seats until then."""
         self.comes[cells(seats, self.layout)] = until
+
+    def if_called(self, runs: Iterable[tuple[Running, Moment]]) -> "Future":
+        """The same where these runs are gone by those moments; nobody knows it for certain."""
+        twin = copy(self)
+        twin.comes = self.comes.copy()
+        for run, gone in runs:
+            taken = cells([seat for seat in run.seats if self._known(seat.node)], self.layout)
+            twin.comes[taken] = np.where(self.layout.works[taken], gone, inf)
+            twin.forecast_from = min(twin.forecast_from, gone)
+        return twin
 
     def clashes(self, seats: Sequence[Seat], until: Moment) -> list[int]:
         """Jobs whose booked places these seats would still hold when their time comes."""

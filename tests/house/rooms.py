@@ -70,6 +70,7 @@ CORE = {
         "afterwards.py",
         "beside.py",
         "boards.py",
+        "called.py",
         "moving.py",
         "pledges.py",
         "regroup.py",
