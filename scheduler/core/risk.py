@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from scheduler.core.board import Board, Placement
+from scheduler.core.maystop import Case
 from scheduler.core.model import Job, Promise, Seat, Tier
+from scheduler.core.promise import stated_bound
 from scheduler.core.recall import due_at, reaches
 from scheduler.core.table import Fit, Table
 from scheduler.core.timeline import cells
@@ -42,8 +44,8 @@ def binding(table: Table, job: Job) -> frozenset[int]:
     can_go = job.preemptible and job.stops < table.policy.max_recalls
     until = table.now + table.lasts_s(job)
     others = (one for one in table.promises.values() if one.job != job.id and one.at < until)
-    if job.tier is Tier.PRODUCTION:  # it has a bound of its own: only the age of production delays it
-        others = (one for one in others if one.protected and table.waiting[one.job].tier is Tier.PRODUCTION)
+    if job.tier is Tier.PRODUCTION:
+        others = (one for one in others if _delays_production(table, job, one))
     return frozenset(one.job for one in others if not can_go or _binds(table, job, one))
 
 
@@ -60,14 +62,49 @@ def _binds(table: Table, job: Job, promise: Promise) -> bool:
 def _binds_below(table: Table, job: Job, promise: Promise) -> bool:
     """A lower tier goes by its tier when the time comes, unless its team's promise covers it.
 
-    Where its owner is due, only what could be gone by then starts: else those who may not be stopped yet follow
-    each other for ever.
+    Where both ends are known, it would delay that start. Without a limit, only what could be gone by then starts
+    in the way of a plan that is certain or due: else those who may not be stopped yet follow each other for ever.
     """
     owner, policy = table.waiting[promise.job], table.policy
     if table.snap.teams and owner.team != job.team and job.tier is not Tier.OPPORTUNISTIC:
         return True
+    certain = promise.job in table.certain
+    if certain and job.limit_s is not None:
+        return True
     due = promise.protected and table.now >= due_at(owner, policy)
-    return due and table.now + policy.min_runtime_s[job.tier.word] + policy.grace_s > promise.at
+    return (certain or due) and table.now + policy.min_runtime_s[job.tier.word] + policy.grace_s > promise.at
+
+
+def _delays_production(table: Table, job: Job, promise: Promise) -> bool:
+    """Only older production does, once its age protects it, or where limits say when it starts.
+
+    A start that was planned beyond the bound on the wait of production (design 6.1) keeps nobody waiting who has one.
+    """
+    if table.waiting[promise.job].tier is not Tier.PRODUCTION:
+        return False
+    if promise.protected:
+        return True
+    return promise.job in table.certain and not (_beyond_bound(table, promise) and _has_bound(table, job))
+
+
+def is_certain(table: Table, promise: Promise) -> bool:
+    """Whether limits alone say when it starts, and no production that comes now may start in its way."""
+    passed = table.waiting[promise.job].tier is Tier.PRODUCTION and _beyond_bound(table, promise)
+    return promise.job in table.certain and not passed
+
+
+def _beyond_bound(table: Table, promise: Promise) -> bool:
+    return promise.at > table.now + stated_bound(table.policy)
+
+
+def _has_bound(table: Table, job: Job) -> bool:
+    """Production inside its nominal, for at most one node or for whole nodes without a required topology."""
+    request = job.request
+    if request.nodes > 1 and request.required:
+        return False
+    kinds = table.accepted(job)
+    cases = (Case(job, kind, table.rules, gpus=request.least) for kind in kinds)
+    return not table.snap.teams or any(case.is_promised() for case in cases)
 
 
 def _moved(table: Table, hurt: Sequence[int], seats: Sequence[Seat]) -> bool:

@@ -10,6 +10,7 @@ from scheduler.core.line import Line
 from scheduler.core.model import Claim, Fact, Facts, Job, Promise, Seat
 from scheduler.core.precedence import Precedence
 from scheduler.core.reasons import Reason
+from scheduler.core.risk import is_certain
 from scheduler.core.table import Table
 from scheduler.core.verbs import Verdict
 from scheduler.core.why import Answer, Inquiry
@@ -105,7 +106,7 @@ class _Special:
             "planned_at": stamp(promise.at),
             "planned_in_min": about_minutes(promise.at - table.now),
             "place": place(table, promise.seats),
-            "certain": int(promise.job in table.certain),
+            "certain": int(is_certain(table, promise)),
             **(ends.promised(promise.at, promise.seats) if ends else {}),
         }
 

@@ -107,14 +107,14 @@ def test_who_was_running_when_younger_work_started_does_not_call_it_back() -> No
         assert [stop.job for stop in made.stops] == called
 
 
-def test_production_waits_only_for_older_production_whose_age_is_due() -> None:
+def test_production_waits_only_for_older_production_that_is_due_or_planned_by_limits() -> None:
     """The old gang is planned on both nodes; what comes may not be called back later."""
     spots = [spot("a"), spot("b", "bbbbbbbb")]
     held = run(9, drawn(spots, "b"), 5.0, preemptible=False)
     high, low = Tier.PRODUCTION, Tier.STANDARD
     for tier, old, age, starts in (
         (high, low, 99, [2]),
-        (high, high, 0, [2]),
+        (high, high, 0, []),
         (high, high, 99, []),
         (low, low, 99, []),
     ):
@@ -122,3 +122,32 @@ def test_production_waits_only_for_older_production_whose_age_is_due() -> None:
         young = job(2, "1", tier=tier, preemptible=False, submitted_at=NOW)
         made = plan(snapshot(spots, [gang, young], [held]))
         assert [start.job for start in made.starts] == starts
+
+
+def test_a_plan_beyond_the_bound_of_production_keeps_none_waiting_that_has_a_bound() -> None:
+    """Inside its nominal production starts within minutes; where it asks for more, the older goes first."""
+    spots, high = [spot("a"), spot("b", "bbbbbbbb")], Tier.PRODUCTION
+    teams = tree(("held", None, {H: 8}), ("vision", None, {H: 24}), ("text", None, {H: 0}))
+    for ends_min, team, starts in ((5, "vision", []), (600, "vision", [2]), (600, "text", [])):
+        held = run(9, drawn(spots, "b"), ends_min, preemptible=False, team="held")
+        gang = job(1, "2x8", tier=high, limit_s=HOUR, preemptible=False)
+        young = job(2, "1", team=team, tier=high, limit_s=9 * DAY, preemptible=team == "text")
+        made = plan(snapshot(spots, [gang, young], [held], teams))
+        assert [start.job for start in made.starts] == starts
+        told = next(one for one in made.verdicts if one.job == 1)
+        assert told.numbers.get("certain") == int(ends_min == 5)
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "ends_min", "starts"),
+    [(HOUR, 30.0, []), (HOUR, 60.0, [2]), (None, 5.0, []), (None, 30.0, [2])],
+    ids=["too long", "short enough", "could not be gone by then", "could be gone by then"],
+)
+def test_a_lower_tier_does_not_delay_a_start_that_limits_say(
+    limit_s: float | None, ends_min: float, starts: list[int]
+) -> None:
+    spots = [spot("a"), spot("b", "bbbbbbbb")]
+    held = run(9, drawn(spots, "b"), ends_min, preemptible=False)
+    gang = job(1, "2x8", limit_s=HOUR)
+    low = job(2, "1", tier=Tier.OPPORTUNISTIC, limit_s=limit_s)
+    assert [start.job for start in plan(snapshot(spots, [gang, low], [held])).starts] == starts
