@@ -4,6 +4,7 @@ from math import inf
 
 from scheduler.core.board import Board
 from scheduler.core.model import Job, Moment, Running
+from scheduler.core.risk import binding
 from scheduler.core.table import Table
 from scheduler.core.timeline import planned_end
 
@@ -15,7 +16,7 @@ def gone_by(table: Table, job: Job) -> Moment:
 
 def ground_for(table: Table, job: Job) -> Board:
     """The board on which a place may be made for this job, whoever leaves it."""
-    return table.clear_of(frozenset(), gone_by(table, job))
+    return table.clear_of(binding(table, job), gone_by(table, job))
 
 
 def home_of(table: Table, bound: frozenset[int], run: Running) -> Board:

@@ -17,6 +17,7 @@ from scheduler.core.maystop import Case
 from scheduler.core.model import Running
 from scheduler.core.moving import ask_to_move
 from scheduler.core.receipts import receipt
+from scheduler.core.risk import binding
 from scheduler.core.table import Table
 from scheduler.core.tree import Depth
 from scheduler.core.verbs import Stop
@@ -42,7 +43,8 @@ def regroup(table: Table, case: Case, want: Want, found: Found) -> bool:
     there = {run.job for run in leaving}
     staying = [run for run in table.standing_runs() if run.job not in there]
     rules = case.rules.after(leaving)
-    floor = Floor(emptied(ground), lambda run: emptied(home_of(table, frozenset(), run)))
+    bound = binding(table, case.job)
+    floor = Floor(emptied(ground), lambda run: emptied(home_of(table, bound, run)))
     moves = consolidate(floor, want, staying, rules, wait_s=inf, most=rules.stops_left)
     if not isinstance(moves, Tidied) or table.pledges.broken(case.job, case.kind, case.gpus, leaving):
         return False

@@ -94,7 +94,8 @@ def rough(nodes: int, jobs: int, seed: int) -> Snapshot:
     """Nodes close soon, gangs lost a seat, and promises stand that were made before; work moves easily."""
     dice = Random(f"rough {seed}")
     snap = build(nodes, jobs, seed)
-    running = tuple(_at_hand(dice, run) for run in snap.running)
+    limited = dice.random() < 0.6  # else forecasts decide when places come free
+    running = tuple(_at_hand(dice, run, limited=limited) for run in snap.running)
     hit = [run for run in running if not run.stopping and dice.random() < 0.15]
     lost = tuple(Lost(run.job, run.seats) for run in hit)
     windows = tuple(_window(dice, snap.nodes) for _ in range(dice.choice((0, 1, 2))))
@@ -106,15 +107,19 @@ def rough(nodes: int, jobs: int, seed: int) -> Snapshot:
 
 def _old(dice: Random, job: Job) -> Job:
     """It came hours or days ago; some are protected by their age."""
-    waited, limit = 60.0 * dice.choice((1, 200, 2000, 5000)), dice.choice((job.limit_s, 600.0, 36000.0))
+    waited, limit = (
+        60.0 * dice.choice((1, 200, 2000, 5000)),
+        dice.choice((job.limit_s, 600.0, 36000.0, 36000.0)),
+    )
+    tier = dice.choice((Tier.STANDARD, Tier.STANDARD, job.tier))
     asked = job.request if dice.random() < 0.2 else Request(dice.choice((1, 2, 3, 4, 4, 6, 8)))
-    return replace(job, submitted_at=NOW - waited, limit_s=limit, request=asked)
+    return replace(job, submitted_at=NOW - waited, limit_s=limit, request=asked, tier=tier)
 
 
-def _at_hand(dice: Random, run: Running) -> Running:
+def _at_hand(dice: Random, run: Running, *, limited: bool) -> Running:
     """It saves its work, and something is known of its end."""
     minutes = 60.0 * dice.randint(5, 300)
-    known = {"expected_end": NOW + minutes} if run.ends_by is None else {"ends_by": NOW + minutes}
+    known = {"ends_by" if limited or run.ends_by is not None else "expected_end": NOW + minutes}
     tier = dice.choice((Tier.OPPORTUNISTIC, Tier.OPPORTUNISTIC, run.tier))
     since: dict[str, float] = {
         "started_at": NOW - 36000.0,
