@@ -104,5 +104,7 @@ class Turns:
         future = self.table.future
         if kept.at <= self.now + FORGET_S or kept.at < future.forecast_from:
             return False
-        known = all(seat.node in self.table.layout.row for seat in kept.seats)
-        return known and not future.clashes(kept.seats, inf)
+        if not all(seat.node in self.table.layout.row for seat in kept.seats):
+            return False
+        usable = future.is_open(kept.seats, kept.at, kept.at + self.table.booked_s(job))
+        return usable and not future.clashes(kept.seats, inf)

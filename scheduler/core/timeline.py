@@ -104,6 +104,13 @@ class Future:
         """Whether these seats are all free at that moment, bookings aside."""
         return bool((self.comes[cells(seats, self.layout)] <= at).all())
 
+    def is_open(self, seats: Sequence[Seat], at: Moment, until: Moment) -> bool:
+        """Whether these seats work, and no window falls into that time, whoever holds them."""
+        wanted = np.zeros(self.comes.shape, dtype=np.bool_)
+        wanted[cells(seats, self.layout)] = True
+        closed = (one for one in self.closed if one.begins < until and one.ends > at)
+        return bool(self.layout.works[wanted].all()) and not any(wanted[one.cells].any() for one in closed)
+
     def free(self, at: Moment, until: Moment, *, but: int = 0) -> NDArray[np.bool_]:
         """What is free all the time from one moment to another; `but` one job's own booking."""
         free: NDArray[np.bool_] = self.comes <= at
