@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cached_property
+from math import inf, nextafter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,9 @@ from scheduler.core.about import about_minutes, stamp
 from scheduler.core.board import Board
 from scheduler.core.ladder import Wanted
 from scheduler.core.model import Fact, Job, Moment, Running, Seat
+from scheduler.core.moments import Bools, worth_a_look
 from scheduler.core.table import Table
-from scheduler.core.timeline import HORIZON_S, planned_end
-from scheduler.core.tree import Bools
+from scheduler.core.timeline import HORIZON_S, PROBES, planned_end
 
 Floats = NDArray[np.float64]
 SEARCHES = 16  # of each kind in one round: the first in line ask first
@@ -99,20 +100,29 @@ class Ends:
         return {"ends_by": stamp(at), "ends_in_min": about_minutes(wait_s), "certain": int(certain)}
 
     def _room(self, wanted: Wanted) -> Told:
-        moments, future = self._moments, self._table.future
-        low, high = 0, len(moments)
-        while low < high:
-            middle = (low + high) // 2
+        future = self._table.future
+
+        def taken(at: Moment) -> tuple[Bools, Moment]:
+            return future.taken([window for window in future.closed if window.meets(at, nextafter(at, inf))])
+
+        def holds(free: Bools) -> bool:
             self._cells += future.comes.size
-            if self._holds(wanted, future.comes <= moments[middle]):
-                high = middle
-            else:
-                low = middle + 1
-        if low == len(moments):
-            return NO_END
-        at = float(moments[low])
+            return self._holds(wanted, free)
+
+        for looks, at in enumerate(worth_a_look(self._moments, future.comes, holds, taken)):
+            if looks >= PROBES:
+                return {}
+            if holds((future.comes <= at) & ~taken(at)[0]):
+                return self._comes(wanted, at)
+        return NO_END
+
+    def _comes(self, wanted: Wanted, at: Moment) -> Told:
+        """Where windows that are still ahead may leave too little time, nobody says that it comes for certain."""
+        future = self._table.future
         here = min((job for job, kind, _ in self._ending(at) if kind in wanted.kinds), default=None)
-        told = self._moment(at, certain=at < future.forecast_from)
+        ahead, _ = future.taken([window for window in future.closed if window.ends > at])
+        certain = at < future.forecast_from and self._holds(wanted, (future.comes <= at) & ~ahead)
+        told = self._moment(at, certain=certain)
         return told if here is None else {"ends_job": here, **told}
 
     def _holds(self, wanted: Wanted, free: Bools) -> bool:
@@ -122,8 +132,9 @@ class Ends:
 
     @cached_property
     def _moments(self) -> Floats:
-        now, comes = self._table.now, self._table.future.comes
-        every = np.unique(comes)
+        now, future = self._table.now, self._table.future
+        ends = np.array([one.ends for one in future.closed])
+        every = np.unique(np.concatenate((future.comes.ravel(), ends)))
         return every[(every >= now) & (every <= now + HORIZON_S)]
 
     @cached_property

@@ -80,7 +80,7 @@ def when(n: Told) -> str:
     if "relaxes_at" in n:
         return f"From {n.time('relaxes_at')} on any place will do"
     if "search_ended" in n:
-        return "The search for jobs that could make way for it ended before it was complete"
+        return "The search for a place for it ended before it was complete"
     if "ends_in_min" in n:
         comes = "comes" if n.number("certain") else "should come"
         unless = ", unless a job ahead takes it" if "others_ahead" in n else ""

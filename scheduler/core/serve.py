@@ -96,6 +96,8 @@ class Turns:
         self.looked += 1
         future = future_for(table, job) if protected else table.future
         slot = future.earliest(replace(job, request=request), table.booked_s(job), table.burden)
+        if job.id in future.ran_out:
+            table.exhausted.add(job.id)
         if slot is not None and slot.at > self.now:  # who fits now and waits for the fill needs no promise
             table.promise(job, slot.at, slot.placement.seats, protected=protected, certain=slot.certain)
 

@@ -13,10 +13,11 @@ from scheduler.core.board import Board, Placement
 from scheduler.core.burden import Burden
 from scheduler.core.layout import Layout
 from scheduler.core.model import Job, Moment, Running, Seat, Snapshot
+from scheduler.core.moments import Bools, worth_a_look
 from scheduler.core.policy import DAY, Policy
 
 HORIZON_S = 30 * DAY  # a date further ahead is worthless
-PROBES = 24  # moments that one search looks at, beyond the first that has enough GPUs
+PROBES = 24  # moments at which one search looks for a place
 
 
 def planned_end(run: Running, now: Moment, policy: Policy) -> Moment:
@@ -50,6 +51,10 @@ class Booking:
     ends: Moment
     cells: Cells
 
+    def meets(self, at: Moment, until: Moment) -> bool:
+        """Whether it takes its GPUs at any time between these."""
+        return self.begins < until and self.ends > at
+
 
 class Slot(NamedTuple):
     """The earliest place found: when, where, and whether limits alone say so."""
@@ -68,6 +73,7 @@ class Future:
         self.comes: NDArray[np.float64] = np.where(layout.works & free, self.now, inf)
         self.bookings: dict[int, Booking] = {}  # by job
         self.closed = [self._window(snap, number) for number in range(len(snap.windows))]
+        self.ran_out: set[int] = set()  # jobs whose search ended without an answer
         self.forecast_from = inf  # from here on a moment rests on a forecast
         self._occupy(snap.running)
 
@@ -108,48 +114,49 @@ class Future:
         """Whether these seats work, and no window falls into that time, whoever holds them."""
         wanted = np.zeros(self.comes.shape, dtype=np.bool_)
         wanted[cells(seats, self.layout)] = True
-        closed = (one for one in self.closed if one.begins < until and one.ends > at)
+        closed = (one for one in self.closed if one.meets(at, until))
         return bool(self.layout.works[wanted].all()) and not any(wanted[one.cells].any() for one in closed)
 
-    def free(self, at: Moment, until: Moment, *, but: int = 0) -> NDArray[np.bool_]:
+    def free(self, at: Moment, until: Moment, *, but: int = 0) -> Bools:
         """What is free all the time from one moment to another; `but` one job's own booking."""
-        free: NDArray[np.bool_] = self.comes <= at
-        for job, booked in self.bookings.items():
-            if job != but and booked.begins < until and booked.ends > at:
-                free[booked.cells] = False
-        for window in self.closed:
-            if window.begins < until and window.ends > at:
-                free[window.cells] = False
-        return free
+        taken, _ = self.taken(self._booked(at, until, but=but))
+        return (self.comes <= at) & ~taken
 
     def earliest(self, job: Job, lasts_s: float, burden: Burden | None = None) -> Slot | None:
         """The first moment at which the job has a place for as long as it may last."""
-        moments = self._moments()
-        low = self._enough(job, moments, burden)
-        for at in moments[low : low + PROBES].tolist():
+
+        def taken(at: Moment) -> tuple[Bools, Moment]:
+            return self.taken(self._booked(at, at + lasts_s, but=job.id))
+
+        def holds(free: Bools) -> bool:
+            return Board(self.layout, free, burden).holds(job.request, tier=job.tier, policy=self.policy)
+
+        for looks, at in enumerate(worth_a_look(self._moments(), self.comes, holds, taken)):
+            if looks >= PROBES:
+                self.ran_out.add(job.id)
+                break
             board = Board(self.layout, self.free(at, at + lasts_s, but=job.id), burden)
             placement = board.place(job.request, tier=job.tier, policy=self.policy)
             if placement is not None:
                 return Slot(at, placement, at < self.forecast_from)
         return None
 
+    def taken(self, booked: Sequence[Booking]) -> tuple[Bools, Moment]:
+        """All that these take, and when the first of them ends."""
+        taken = np.zeros(self.comes.shape, dtype=np.bool_)
+        for one in booked:
+            taken[one.cells] = True
+        return taken, min((one.ends for one in booked), default=inf)
+
+    def _booked(self, at: Moment, until: Moment, *, but: int) -> list[Booking]:
+        others = (one for job, one in self.bookings.items() if job != but)
+        return [one for one in (*others, *self.closed) if one.meets(at, until)]
+
     def _moments(self) -> NDArray[np.float64]:
         """Now, and whenever something comes free within the horizon."""
         ends = [booked.ends for booked in (*self.bookings.values(), *self.closed)]
         every = np.unique(np.concatenate((self.comes.ravel(), np.array([self.now, *ends]))))
         return every[(every >= self.now) & (every <= self.now + HORIZON_S)]
-
-    def _enough(self, job: Job, moments: NDArray[np.float64], burden: Burden | None) -> int:
-        """The first moment at which it would fit if nothing were booked: places only grow until then."""
-        low, high = 0, len(moments)
-        while low < high:
-            middle = (low + high) // 2
-            board = Board(self.layout, self.comes <= moments[middle], burden)
-            if board.holds(job.request, tier=job.tier, policy=self.policy):
-                high = middle
-            else:
-                low = middle + 1
-        return low
 
     def _occupy(self, running: Sequence[Running]) -> None:
         """All runs at once: thousands of small writes would cost more than everything else here."""

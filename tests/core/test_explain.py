@@ -314,7 +314,7 @@ OTHERS: dict[str, tuple[Reason, Facts]] = {
         | {"certain": 0, "barred": 40, "barred_by": ["the feature ib"], "fits_gpus": 32, "fits_nodes": 4},
     ),
     "The training pool is full: it needs 64 H100, 12 are free. "
-    "The search for jobs that could make way for it ended before it was complete.": (
+    "The search for a place for it ended before it was complete.": (
         R.FULL,
         SHORT | ENDS | {"search_ended": 1},
     ),

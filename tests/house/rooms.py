@@ -71,6 +71,7 @@ CORE = {
         "beside.py",
         "boards.py",
         "called.py",
+        "moments.py",
         "moving.py",
         "pledges.py",
         "regroup.py",
