@@ -6,6 +6,7 @@ import pytest
 
 from scheduler.core.model import Promise, Window
 from scheduler.core.planner import plan
+from scheduler.core.policy import Policy
 from scheduler.core.verbs import Plan
 from tests.core.builders import HOUR, NOW, Spot, drawn, job, run, snapshot, spot
 
@@ -54,3 +55,29 @@ def test_it_is_made_anew_when_its_time_has_come() -> None:
     held = [run(8 + at, drawn(BOTH, letter), expected_end=NOW + 9 * HOUR) for at, letter in enumerate("rs")]
     due = replace(snapshot(BOTH, [job(1)], held, promises=(before,)), taken_at=before.at - 0.5)
     assert [one.at for one in plan(due).promises] == [NOW + 9 * HOUR]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 9])
+def test_so_many_starts_are_planned_as_the_policy_says(depth: int) -> None:
+    held = [run(8 + at, drawn(BOTH, letter), 60.0 * (1 + at)) for at, letter in enumerate("rs")]
+    waiting = [job(number, limit_s=HOUR) for number in (1, 2, 3)]
+    made = plan(snapshot(BOTH, waiting, held, policy=Policy(reservation_depth=depth)))
+    assert [one.job for one in made.promises] == [1, 2, 3][:depth]
+
+
+@pytest.mark.parametrize(
+    ("age_h", "p90_h", "starts"),
+    [(2, 9, [2]), (4, 9, []), (4, 0.5, [2]), (4, None, [2])],
+    ids=["too young to bind", "would still run", "quick", "of unknown length"],
+)
+def test_nothing_long_starts_in_the_way_of_who_is_almost_due(
+    age_h: float, p90_h: float | None, starts: list[int]
+) -> None:
+    """Guarded from three hours on, due after five."""
+    spots = [BOTH[0], spot("b")]
+    held = run(8, drawn(BOTH, "r"), expected_end=NOW + HOUR / 2)
+    gang = job(1, "2x8", submitted_at=NOW - age_h * HOUR)
+    young = job(2, submitted_at=NOW, p90_s=None if p90_h is None else p90_h * HOUR)
+    policy = Policy(protect_after_s=5 * HOUR, guard_share=0.6)
+    made = plan(snapshot(spots, [gang, young], [held], policy=policy))
+    assert [start.job for start in made.starts] == starts
