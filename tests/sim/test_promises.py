@@ -62,10 +62,8 @@ def planned(world: World) -> list[tuple[float, Plan]]:
 def delayed_from_behind(before: Plan, after: Plan, now: float) -> list[int]:
     """The first job whose planned start became later though nothing has changed for anybody ahead of it.
 
-    Places that are made by stopping others are another matter, and so is who comes and stands ahead.
+    Who comes and stands ahead is another matter.
     """
-    if before.claims or after.claims:
-        return []
     then = outcomes(after, now)
     promises = {one.job: one for one in before.promises}
     for job in (job for job in before.order if job in promises):
