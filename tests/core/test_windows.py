@@ -13,7 +13,7 @@ from tests.core.builders import HOUR, MINUTE, NOW, drawn, job, run, seat, snapsh
 from tests.core.worlds import rough, rough_worlds
 
 LOW, HIGH = Tier.OPPORTUNISTIC, Tier.PRODUCTION
-often = settings(max_examples=400, deadline=None, database=None)
+often = settings(max_examples=200, deadline=None, database=None)
 TWO = [spot("a", "rrrrrrrr"), spot("b", "ssssssss")]
 SOON, ON = Window(NOW + HOUR, NOW + 9 * HOUR, frozenset({1})), Window(NOW - HOUR, NOW + HOUR, frozenset({1}))
 OVER = Window(NOW - 9 * HOUR, NOW - HOUR, frozenset({1}))
@@ -192,10 +192,10 @@ def test_nothing_is_planned_on_a_node_that_closes_before_it_has_ended(snap: Snap
 
 def test_in_those_worlds_much_is_planned_beside_nodes_that_close() -> None:
     claims = swaps = 0
-    for seed in range(400):
+    for seed in range(250):
         snap = rough(3 + seed % 6, 1 + seed % 9, seed)
         if snap.windows:
             found = plan(snap, evidence=False)
             claims, swaps = claims + len(found.claims), swaps + len(found.swaps)
-    assert claims >= 20
-    assert swaps >= 20
+    assert claims >= 12
+    assert swaps >= 12
