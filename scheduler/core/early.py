@@ -8,6 +8,7 @@ from scheduler.core.line import Line
 from scheduler.core.making import harm_s, recall_early
 from scheduler.core.model import Job
 from scheduler.core.recall import due_at
+from scheduler.core.risk import outlives
 from scheduler.core.table import Table
 from scheduler.core.thinkable import Thinkable
 
@@ -21,13 +22,9 @@ def call_back(table: Table, line: Line) -> None:
     for job in line.order:
         if table.rules.stops_left <= 0 or table.spent:
             return
-        alike = (job.preemptible, table.lending.to(job))
-        key = (
-            job.request,
-            job.team,
-            job.tier,
-            alike,
-        )  # who comes later gains no more and finds no more to stop
+        alike = (job.preemptible, table.lending.to(job), outlives(table, job))
+        # Who comes later gains no more and finds no more to stop.
+        key = (job.request, job.team, job.tier, alike)
         if job.id in table.settled or key in hopeless or not thinkable.early(job) or _had_turn(table, job):
             continue
         gain_s = gain.of(job)

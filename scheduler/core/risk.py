@@ -29,6 +29,13 @@ def harmless(table: Table, job: Job) -> Fit | None:
     return None
 
 
+def outlives(table: Table, job: Job) -> int:
+    """How many promises and windows begin before it would end: jobs with the same number find the same places open."""
+    until = table.now + table.lasts_s(job)
+    begins = (one.at for one in table.promises.values()), (window.begins for window in table.snap.windows)
+    return sum(begin < until for each in begins for begin in each)
+
+
 def on_recall(table: Table, job: Job, fit: Fit) -> bool:
     """Whether it starts in the way of a promise: it will be called back when that falls due."""
     until = table.now + table.lasts_s(job)

@@ -8,7 +8,7 @@ from scheduler.core.line import Line
 from scheduler.core.making import make_way
 from scheduler.core.model import Job, Promise
 from scheduler.core.recall import due_at, guarded_from
-from scheduler.core.risk import harmless
+from scheduler.core.risk import harmless, outlives
 from scheduler.core.table import Table
 from scheduler.core.thinkable import Thinkable
 
@@ -73,7 +73,8 @@ class Turns:
     def _make_way(self, job: Job) -> bool:
         due = self.now >= due_at(job, self.policy)
         table = self.table
-        key = (job.request, job.team, job.tier, due, job.preemptible, table.lending.to(job))
+        loan = (job.preemptible, table.lending.to(job))
+        key = (job.request, job.team, job.tier, due, loan, outlives(table, job))
         if key in self.hopeless:
             return False
         if self.thinkable.by_rule(job, due=due) and make_way(table, job):

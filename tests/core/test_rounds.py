@@ -1,10 +1,10 @@
 """One round: what it remembers of searches that found nothing, who counts in it, and how much it may look at."""
 
-from scheduler.core.model import Running, Tier
+from scheduler.core.model import Running, Tier, Window
 from scheduler.core.planner import plan
 from scheduler.core.policy import Policy
 from scheduler.core.verbs import Why
-from tests.core.builders import drawn, job, run, snapshot, spot, tree
+from tests.core.builders import HOUR, NOW, drawn, job, run, snapshot, spot, tree
 
 H = "H100"
 
@@ -54,3 +54,12 @@ def test_a_round_that_has_looked_at_as_much_as_it_may_asks_nobody_and_says_so() 
     assert made.stops == ()
     (verdict,) = made.verdicts
     assert verdict.numbers["search_ended"] == 1
+
+
+def test_a_long_job_that_finds_no_way_before_a_window_does_not_hide_a_short_one() -> None:
+    """Both ask for the same; the nodes close in an hour, and only the second would be done by then."""
+    long, short = (job(number, "1x8", limit_s=hours * HOUR) for number, hours in ((50, 12), (51, 0.5)))
+    window = Window(NOW + HOUR, NOW + 2 * HOUR, frozenset({1, 2}))
+    for line in ([short], [long, short]):
+        made = plan(snapshot(FULL, line, crowd(), (), windows=(window,)))
+        assert {stop.for_job for stop in made.stops} == {51}
