@@ -50,6 +50,7 @@ def test_a_run_without_its_own_limit_is_stopped_when_the_tiers_is_reached(stage:
     assert (run.phase, run.cause) == ("stopping", "limit")
 
 
+@pytest.mark.limit(150)
 def test_a_new_cap_ends_nothing_that_runs(stage: Stage) -> None:
     stage.add_nodes("n1")
     run = stage.running(stage.submit())

@@ -51,8 +51,9 @@ def test_the_reference_policies_break_no_rule(name: str, world: World) -> None:
     assert wrong(world, THINKERS[name](), name=name, rules=None) == []
 
 
+@pytest.mark.limit(150)
 @given(world=worlds())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_real_planner_breaks_no_rule(world: World) -> None:
     assert wrong(world, THINKERS["default"](), name="default", rules=None) == []
 
